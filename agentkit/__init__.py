@@ -1,0 +1,1 @@
+"""Agents on LangGraph whose tool calls cannot break the conversation."""

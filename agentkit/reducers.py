@@ -1,0 +1,1 @@
+"""Reducers for state that parallel calls write."""
