@@ -1,0 +1,1 @@
+"""Factories and an auth example for LangGraph Server."""
