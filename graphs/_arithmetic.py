@@ -6,6 +6,7 @@ import operator
 import re
 import unicodedata
 from collections.abc import Callable
+from typing import Any
 
 __all__ = ["calculate_text", "evaluate"]
 
@@ -90,8 +91,8 @@ def _shown(value: float) -> str:
 
 def _value(node: ast.expr) -> float:
     match node:
-        case ast.Constant(value=int() | float()) if not isinstance(node.value, bool):
-            return _bounded(node.value)
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            return _bounded(number)
         case ast.Name(id=name) if name in _CONSTANTS:
             return _CONSTANTS[name]
         case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
@@ -122,7 +123,7 @@ def _power(base: float, exponent: float) -> float:
     return _bounded(result)
 
 
-def _bounded(value: complex) -> float:
+def _bounded(value: Any) -> float:
     if isinstance(value, complex):
         raise ValueError("a root of a negative number is not a real number")  # noqa: TRY004  the value is at fault
     if isinstance(value, int):
