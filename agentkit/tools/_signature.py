@@ -1,0 +1,201 @@
+"""A callable's parameters with their types resolved, however the annotations are written.
+
+`typing.get_type_hints` is all or nothing: one name that exists only while type checking hides the types of all other
+parameters. Here each annotation is resolved by itself, and one that cannot be resolved stays what it was.
+"""
+
+import ast
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ForwardRef, Union, get_args, get_origin, get_type_hints
+
+EMPTY = inspect.Parameter.empty
+_UNIONS = (Union, types.UnionType)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parameter:
+    """One parameter: `annotation` is resolved, or still a string where it names what cannot be found; EMPTY if none."""
+
+    name: str
+    annotation: Any
+    default: Any
+    kind: inspect._ParameterKind
+
+    @property
+    def is_extra(self) -> bool:
+        """Whether it is `*args` or `**kwargs`."""
+        return self.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
+    """The parameters that a caller of this callable fills, in order.
+
+    Works on functions, methods, partials, classes and callable objects, wrapped or not. Annotations may use what the
+    function's module knows, what it encloses, and, while it is being defined, the locals of the defining function.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (ValueError, TypeError):  # some builtins do not tell
+        return {}
+    owner = plain_function(function)
+    globalns = getattr(owner, "__globals__", {})
+    localns = _closure(owner)
+    annotations = {name: resolve(each.annotation, globalns, localns) for name, each in signature.parameters.items()}
+    if not all(map(is_resolved, annotations.values())):
+        localns = {**_defining_locals(owner), **localns}
+        annotations = {name: resolve(each, globalns, localns) for name, each in annotations.items()}
+    return {
+        name: Parameter(name=name, annotation=annotations[name], default=each.default, kind=each.kind)
+        for name, each in signature.parameters.items()
+    }
+
+
+def _defining_locals(function: Callable[..., Any]) -> dict[str, Any]:
+    """The locals of the functions and classes around this one, as far as they are running right now.
+
+    A name imported inside the defining function and used in a postponed annotation is in no closure: only that
+    function's frame knows it, and while a decorator runs the frame is there.
+    """
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return {}
+    scopes = function.__qualname__.split(".")[:-1]
+    wanted = {".".join(scopes[: end + 1]) for end, scope in enumerate(scopes) if scope != "<locals>"}
+    found: dict[str, Any] = {}
+    frame = inspect.currentframe()
+    while frame is not None and wanted:
+        if frame.f_code.co_qualname in wanted and frame.f_code.co_filename == code.co_filename:
+            wanted.discard(frame.f_code.co_qualname)
+            found = {**frame.f_locals, **found}  # inner scopes are met first and win
+        frame = frame.f_back
+    return found
+
+
+def plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function at the bottom of partials, methods, wrappers and callable objects."""
+    while True:
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif inspect.ismethod(function):
+            function = function.__func__
+        elif hasattr(function, "__wrapped__") and not hasattr(function, "__signature__"):
+            function = function.__wrapped__
+        elif inspect.isclass(function):
+            return getattr(function, "__init__", function)
+        elif not inspect.isroutine(function) and not inspect.isfunction(getattr(function, "__call__", None)):
+            call = getattr(function, "__call__", None)
+            if call is None or not inspect.ismethod(call):
+                return function
+            function = call
+        else:
+            return function
+
+
+def _closure(function: Callable[..., Any]) -> dict[str, Any]:
+    """Names of enclosing functions that the function itself uses."""
+    if not inspect.isfunction(function):
+        return {}
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+    return found
+
+
+def resolve(annotation: Any, globalns: dict[str, Any], localns: Mapping[str, Any]) -> Any:
+    """The annotation with its strings replaced by what they name; unchanged where one of them cannot be found."""
+    if annotation is EMPTY or (isinstance(annotation, type) and not get_args(annotation)):
+        return annotation
+
+    def holder() -> None: ...
+
+    holder.__annotations__ = {"value": annotation}
+    try:
+        return get_type_hints(holder, globalns, dict(localns), include_extras=True)["value"]
+    except Exception:  # noqa: BLE001 - whatever evaluating a stranger's annotation raises
+        return annotation
+
+
+def is_resolved(annotation: Any) -> bool:
+    """Whether no part of the annotation is still a string."""
+    if isinstance(annotation, str | ForwardRef):
+        return False
+    if get_origin(annotation) is Annotated:
+        return is_resolved(get_args(annotation)[0])
+    return all(is_resolved(part) for part in get_args(annotation) if not isinstance(part, str))
+
+
+def members(annotation: Any) -> Iterator[Any]:
+    """The types that a value of this annotation may have: unions and `Annotated` taken apart, generics as their origin."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        yield from members(get_args(annotation)[0])
+    elif origin in _UNIONS:
+        for part in get_args(annotation):
+            yield from members(part)
+    else:
+        yield annotation if origin is None or isinstance(annotation, str) else origin
+
+
+def markers(annotation: Any) -> Iterator[Any]:
+    """Everything that `Annotated` adds anywhere in the annotation's unions."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        inner, *extra = get_args(annotation)
+        yield from extra
+        yield from markers(inner)
+    elif origin in _UNIONS:
+        for part in get_args(annotation):
+            yield from markers(part)
+
+
+def is_optional(annotation: Any) -> bool:
+    """Whether None is a value of this type."""
+    return any(member is type(None) or member is None for member in members(annotation))
+
+
+def is_type(annotation: Any, wanted: type) -> bool:
+    """Whether a value of this annotation may be of the wanted type.
+
+    What cannot be resolved is compared by name: `"ToolRuntime[Context]"` is a ToolRuntime though Context is known to
+    the type checker alone.
+    """
+    for member in members(annotation):
+        if member is wanted or wanted in getattr(member, "__mro__", ()):
+            return True
+        text = member.__forward_arg__ if isinstance(member, ForwardRef) else member
+        if isinstance(text, str) and wanted.__name__ in _named(text):
+            return True
+    return False
+
+
+def _named(text: str) -> set[str]:
+    """The names of the types in a written annotation: those of a union, and the generic itself, not its arguments."""
+    try:
+        return _heads(ast.parse(text.strip(), mode="eval").body)
+    except SyntaxError:
+        return set()
+
+
+def _heads(node: ast.expr) -> set[str]:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return {name}
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return _heads(left) | _heads(right)
+        case ast.Subscript(value=value, slice=inner):
+            name = _heads(value)
+            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            if name & {"Optional", "Union"}:
+                return set().union(*map(_heads, parts))
+            return _heads(parts[0]) if name == {"Annotated"} else name
+        case ast.Constant(value=str(text)):
+            return _named(text)
+        case _:
+            return set()
