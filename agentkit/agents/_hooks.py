@@ -1,0 +1,151 @@
+"""Where hooks are called: finding a middleware's hooks, and the node around each before_* / after_* hook."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.runtime import get_runtime
+from langgraph.types import Command
+
+from agentkit.agents._interop import is_base
+from agentkit.agents._routes import Goto, Routes
+from agentkit.errors import DefinitionError
+from agentkit.messages import history
+from agentkit.tools import OFFERED_KEY
+
+__all__ = ["Hook", "HookNode", "find_hooks", "overrides"]
+
+_INJECTED: dict[str, Callable[[Any, RunnableConfig], Any]] = {
+    "runtime": lambda runtime, _config: runtime,
+    "config": lambda _runtime, config: config,
+    "store": lambda runtime, _config: runtime.store,
+    "writer": lambda runtime, _config: runtime.stream_writer,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hook:
+    """One hook of one middleware, in the forms it exists in."""
+
+    node: str
+    middleware: Any
+    run: Callable[..., Any] | None
+    arun: Callable[..., Awaitable[Any]] | None
+    jumps: tuple[str, ...]
+
+
+def overrides(middleware: Any, hook: str) -> Callable[..., Any] | None:
+    """The bound method of `middleware` for `hook`, or None where only the base class has it."""
+    for cls in type(middleware).__mro__:
+        if hook in vars(cls):
+            return None if is_base(cls) else getattr(middleware, hook)
+    return None
+
+
+def find_hooks(middleware: Sequence[Any], hook: str) -> list[Hook]:
+    """The `hook` (like "before_model") of each middleware that has it, in the order of the list."""
+    found = []
+    for m in middleware:
+        run, arun = overrides(m, hook), overrides(m, f"a{hook}")
+        if run is not None or arun is not None:
+            jumps = getattr(run, "__can_jump_to__", None) or getattr(arun, "__can_jump_to__", None) or ()
+            found.append(Hook(node=f"{m.name}.{hook}", middleware=m, run=run, arun=arun, jumps=tuple(jumps)))
+    return found
+
+
+class HookNode(Runnable[dict[str, Any], Any]):
+    """The graph node that calls one hook and routes by what it returns.
+
+    AI messages with calls that a hook adds come from the developer's code, not from a model, so they may use every tool
+    the agent was built with: the node records that.
+    """
+
+    def __init__(self, hook: Hook, routes: Routes, *, default: str | None, static_names: frozenset[str]) -> None:
+        self.name = hook.node
+        self._hook = hook
+        self._routes = routes
+        self._default = default
+        self._static_names = static_names
+        self._sync = None if hook.run is None else _injecting(hook.run)
+        self._async = None if hook.arun is None else _injecting(hook.arun)
+
+    def invoke(self, input: dict[str, Any], config: RunnableConfig | None = None, **_kwargs: Any) -> Any:  # noqa: A002 - langchain-core's name
+        """Call the hook in this thread."""
+        if self._routes.finished(input, self._hook.node):
+            return None
+        if self._sync is None:
+            raise TypeError(
+                f"No synchronous function provided to {self._hook.node!r}: it exists only async. "
+                "Use ainvoke or astream, or implement the sync hook too."
+            )
+        return self._settle(input, self._sync(input, get_runtime(), config or {}))
+
+    async def ainvoke(self, input: dict[str, Any], config: RunnableConfig | None = None, **_kwargs: Any) -> Any:  # noqa: A002 - langchain-core's name
+        """Await the hook; one that is only sync runs in a thread, where it cannot hold up the loop."""
+        if self._routes.finished(input, self._hook.node):
+            return None
+        if self._async is not None:
+            result = await self._async(input, get_runtime(), config or {})
+        else:
+            assert self._sync is not None  # noqa: S101 - a hook has at least one form
+            result = await asyncio.to_thread(self._sync, input, get_runtime(), config or {})
+        return self._settle(input, result)
+
+    def _settle(self, state: dict[str, Any], result: Any) -> Any:
+        """The hook's update, with where the run goes next."""
+        if isinstance(result, Command):
+            if result.graph is not None:
+                return result
+            update, goto = result.update or {}, result.goto
+            if not isinstance(update, Mapping):
+                update = dict(result._update_as_tuples())  # noqa: SLF001 - Command's own reading of its forms
+        elif result is None:
+            update, goto = {}, ()
+        elif isinstance(result, Mapping):
+            update, goto = result, ()
+        else:
+            raise DefinitionError(
+                f"{self._hook.node} returned {type(result).__name__}: a hook returns a dict of state updates, a Command or None"
+            )
+        update = dict(update)
+        if self._static_names and (added := _calling(update.get("messages"))):
+            update[OFFERED_KEY] = self._records(state, added)
+        return Command(update=update or None, goto=goto or self._next(state, update))
+
+    def _records(self, state: dict[str, Any], added: list[AIMessage]) -> dict[str, frozenset[str]]:
+        # A message that replaces one of the model's keeps the record of what that model was offered.
+        known = {message.id for message in state["messages"]}
+        return {message.id: self._static_names for message in added if message.id and message.id not in known}
+
+    def _next(self, state: dict[str, Any], update: Mapping[str, Any]) -> Goto:
+        if target := update.get("jump_to"):
+            return self._routes.jump(target, _messages(state, update), hook=self._hook.node)
+        if self._default is not None:
+            return self._default
+        structured = update.get("structured_response", state.get("structured_response"))
+        return self._routes.after_model(_messages(state, update), structured)
+
+
+def _messages(state: dict[str, Any], update: Mapping[str, Any]) -> list[BaseMessage]:
+    """The history as it will be once `update` is applied."""
+    messages: list[BaseMessage] = state["messages"]
+    return history(messages, [update["messages"]]) if "messages" in update else messages
+
+
+def _calling(messages: Any) -> list[AIMessage]:
+    if not isinstance(messages, (list, tuple)):
+        messages = [messages]
+    return [m for m in messages if isinstance(m, AIMessage) and m.tool_calls]
+
+
+def _injecting(function: Callable[..., Any]) -> Callable[[Any, Any, RunnableConfig], Any]:
+    """`function(state, …)` as `(state, runtime, config)`, giving it what its signature asks for; decided once."""
+    names = [name for name in inspect.signature(function).parameters if name in _INJECTED]
+    if names == ["runtime"]:
+        return lambda state, runtime, _config: function(state, runtime=runtime)
+    getters = [(name, _INJECTED[name]) for name in names]
+    return lambda state, runtime, config: function(state, **{name: get(runtime, config) for name, get in getters})

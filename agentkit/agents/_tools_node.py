@@ -1,0 +1,69 @@
+"""The tools node of an agent: a ToolNode, and what its finished calls mean for the loop."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.messages import ToolCall, ToolMessage
+from langchain_core.tools import BaseTool
+from langgraph.constants import END
+from langgraph.types import Command, Send
+
+from agentkit.agents._routes import Routes
+from agentkit.agents._state import END_KEY, LOOP_KEY
+from agentkit.tools import ToolNode
+from agentkit.tools._batch import Batch
+from agentkit.tools._outcome import Outcome
+
+__all__ = ["AgentToolNode"]
+
+
+class _EndsLoop(tuple[Any, ...]):
+    """The goto of a call whose tool asked for the end."""
+
+    __slots__ = ()
+
+
+class _Loops(tuple[Any, ...]):
+    """The goto of a call that wants the model."""
+
+    __slots__ = ()
+
+
+class AgentToolNode(ToolNode):
+    """Runs one call per task and says where the run goes after it.
+
+    The gotos of a step's tasks add up: the model runs unless every call of the batch says otherwise. Two wishes are
+    stronger than a sibling's, and travel as a flag in the state for one step: a tool's `goto=END`, and, where end hooks
+    are waiting, a call that does want the model.
+    """
+
+    def __init__(self, tools: Sequence[Any], routes: Routes, *, structured: bool, **settings: Any) -> None:
+        super().__init__(tools, route=self._after_call, offered_only=True, **settings)
+        self._routes = routes
+        self._structured = structured
+        self._flag_loops = routes.exit != END
+
+    def _after_call(
+        self, _call: ToolCall, tool: BaseTool | None, result: ToolMessage | None, goto: Sequence[str | Send]
+    ) -> Sequence[str | Send]:
+        if goto:
+            if all(target == END for target in goto):
+                return _EndsLoop((self._routes.exit,))
+            return goto
+        if tool is not None and tool.return_direct and result is not None and result.status != "error":
+            return (self._routes.exit,)
+        return _Loops((self._routes.loop_entry,))
+
+    def _write(self, batch: Batch, outcomes: Sequence[Outcome]) -> Any:
+        written: list[Command[Any]] = super()._write(batch, outcomes)
+        if self._structured and batch.state.get("structured_response") is not None:
+            # The model gave its answer beside these calls: they were asked for, and the run ends after them.
+            return [replace(c, goto=(self._routes.exit,)) if isinstance(c.goto, _Loops) else c for c in written]
+        flags: dict[str, bool] = {}
+        for command in written:
+            if isinstance(command.goto, _EndsLoop):
+                flags[END_KEY] = True
+            elif self._flag_loops and isinstance(command.goto, _Loops):
+                flags[LOOP_KEY] = True
+        return [*written, Command(update=flags)] if flags else written
