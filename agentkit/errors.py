@@ -12,6 +12,8 @@
     ├── StateConflictError (ValueError)   parallel calls wrote what only one may write
     ├── StructuredOutputError (ValueError) the model gave no answer of the wanted shape
     ├── LimitError                        a limit on calls, tokens or time is reached
+    ├── CallTimeoutError (TimeoutError)   a call took longer than its policy allows
+    ├── CallCancelledError                a tool cancelled itself, or tried to end the process
     ├── ThreadBusyError                   another run is writing to the thread
     ├── MissingExtraError (ImportError)   an optional dependency is not installed
     └── DatabaseError                     Postgres cannot be opened or does not do what is needed
@@ -23,6 +25,8 @@ __all__ = [
     "AgentkitError",
     "AnswerError",
     "ArgumentsError",
+    "CallCancelledError",
+    "CallTimeoutError",
     "DatabaseError",
     "DefinitionError",
     "HistoryError",
@@ -108,6 +112,18 @@ class LimitError(AgentkitError):
     """A limit on model calls, tool calls, tokens or time is reached."""
 
     code = "limit"
+
+
+class CallTimeoutError(AgentkitError, TimeoutError):
+    """A call took longer than its policy allows. Becomes an error result."""
+
+    code = "call_timeout"
+
+
+class CallCancelledError(AgentkitError):
+    """A tool cancelled itself, or tried to end the process. Becomes an error result."""
+
+    code = "call_cancelled"
 
 
 class ThreadBusyError(AgentkitError):

@@ -1,1 +1,43 @@
+"""Tools: what a tool is, and how a batch of tool calls runs."""
 
+from agentkit.tools._identity import identity
+from agentkit.tools._headless import HeadlessTool
+from agentkit.tools._offered import OFFERED_KEY
+from agentkit.tools._policy import ToolPolicy, policy_of, with_policy
+from agentkit.tools._routing import fan_out, tools_condition
+from agentkit.tools._runtime import (
+    BaseTool,
+    InjectedState,
+    InjectedStore,
+    InjectedToolArg,
+    InjectedToolCallId,
+    ToolException,
+    ToolProgress,
+    ToolRuntime,
+    get_runtime,
+)
+from agentkit.tools._tool import tool
+from agentkit.tools.tool_node import ToolCallRequest, ToolNode
+
+__all__ = [
+    "OFFERED_KEY",
+    "BaseTool",
+    "HeadlessTool",
+    "InjectedState",
+    "InjectedStore",
+    "InjectedToolArg",
+    "InjectedToolCallId",
+    "ToolCallRequest",
+    "ToolException",
+    "ToolNode",
+    "ToolPolicy",
+    "ToolProgress",
+    "ToolRuntime",
+    "fan_out",
+    "get_runtime",
+    "identity",
+    "policy_of",
+    "tool",
+    "tools_condition",
+    "with_policy",
+]

@@ -1,0 +1,125 @@
+"""Running the body of one call: time limit, retries, and a body that cancels itself."""
+
+import asyncio
+import contextvars
+import logging
+import threading
+from collections.abc import Awaitable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import ToolCall
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.errors import GraphBubbleUp
+
+from agentkit.errors import ArgumentsError, CallCancelledError, CallTimeoutError
+from agentkit.tools._body import arun_body, run_body
+from agentkit.tools._plan import Plan
+from agentkit.tools._policy import ToolPolicy
+from agentkit.tools._runtime import ToolRuntime
+from agentkit.tools._steps import Pause, Story
+
+logger = logging.getLogger(__name__)
+
+_GRACE = 1.0  # seconds that a cancelled async body gets to clean up
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Body:
+    """One run of a tool's body: the step where sync and async differ."""
+
+    plan: Plan
+    tool: BaseTool
+    call: ToolCall
+    runtime: ToolRuntime[Any, Any]
+    config: RunnableConfig
+    timeout: float | None = None
+
+    def run(self) -> Any:
+        """Run it in this thread; with a time limit, in a thread of its own that is left behind when it is too slow."""
+        try:
+            if self.timeout is None:
+                return run_body(self.plan, self.tool, self.call, self.runtime, self.config)
+            return self._within(self.timeout)
+        except (asyncio.CancelledError, SystemExit) as error:
+            raise _itself(self.call, error) from error
+
+    async def arun(self) -> Any:
+        """Run it on the event loop; a body that is cancelled while the run is not, has failed."""
+        try:
+            body = arun_body(self.plan, self.tool, self.call, self.runtime, self.config)
+            return await (body if self.timeout is None else self._awithin(body, self.timeout))
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise _itself(self.call, error) from error
+        except SystemExit as error:
+            raise _itself(self.call, error) from error
+
+    def _within(self, seconds: float) -> Any:
+        done: Future[Any] = Future()
+        context = contextvars.copy_context()
+
+        def work() -> None:
+            try:
+                value = context.run(run_body, self.plan, self.tool, self.call, self.runtime, self.config)
+            except BaseException as error:  # noqa: BLE001 - handed to the waiting call
+                done.set_exception(error)
+            else:
+                done.set_result(value)
+
+        threading.Thread(target=work, name=f"agentkit-{self.call['name']}", daemon=True).start()
+        try:
+            return done.result(seconds)
+        except TimeoutError:
+            if done.done():
+                return done.result()  # the body's own error, or an end at the last moment
+            done.add_done_callback(lambda _: self._late())
+            raise CallTimeoutError(
+                f"{self.call['name']} did not finish within {seconds:g} s. It cannot be stopped: its effects may still "
+                "happen, and its late result is dropped"
+            ) from None
+
+    async def _awithin(self, body: Awaitable[Any], seconds: float) -> Any:
+        task = asyncio.ensure_future(body)
+        try:
+            await asyncio.wait({task}, timeout=seconds)
+            if task.done():
+                return task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                task.add_done_callback(lambda ended: ended.cancelled() or ended.exception() or self._late())
+                await asyncio.wait({task}, timeout=_GRACE)
+        raise CallTimeoutError(f"{self.call['name']} did not finish within {seconds:g} s and was stopped")
+
+    def _late(self) -> None:
+        logger.warning(
+            "tool %r (call %r) ended after its time limit: dropped", self.call["name"], self.call["id"]
+        )
+
+
+def body_story(body: Body, policy: ToolPolicy) -> Story[Any]:
+    """Run a body, again after failures that its policy wants tried again; the value it returns or what it raises last."""
+    attempt = 1
+    while True:
+        try:
+            return (yield body)
+        except (GraphBubbleUp, ArgumentsError):
+            raise
+        except Exception as error:
+            if not policy.should_retry(error, attempt):
+                raise
+            logger.info(
+                "tool %r (call %r): attempt %d failed", body.call["name"], body.call["id"], attempt, exc_info=error
+            )
+        yield Pause(policy.delay(attempt))
+        attempt += 1
+
+
+def _itself(call: ToolCall, error: BaseException) -> CallCancelledError:
+    what = "tried to end the process" if isinstance(error, SystemExit) else "was cancelled from within"
+    return CallCancelledError(f"{call['name']} {what} before it had a result")

@@ -1,0 +1,159 @@
+"""What one invocation of the tools node is asked to run: which calls, of which AI message, seeing which state."""
+
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.runtime import Runtime
+
+from agentkit.messages import ensure_call_ids, open_calls, owner_of
+from agentkit.tools._call import Running
+from agentkit.tools._langgraph import checkpointer_of, is_resuming, state_of
+from agentkit.tools._offered import offered_names
+from agentkit.tools._runtime import ToolRuntime
+from agentkit.tools._turn import Turn, turn_at
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Batch:
+    """The calls of one invocation, in call order.
+
+    `form` is how they came: "call" (given directly; one of them where it is a Send), "state", or "list" (of messages).
+    `renamed` says that the AI message got call ids here and has to be written back.
+    """
+
+    form: Literal["call", "state", "list"]
+    calls: Sequence[ToolCall]
+    message: AIMessage | None
+    renamed: bool
+    state: Any
+    messages: Sequence[BaseMessage]
+    messages_key: str
+    runtime: Runtime[Any]
+    config: RunnableConfig
+    turn: Turn
+    shared: bool
+    offered: Collection[str] | None
+    saver: Any
+    ran: list[Running]
+
+    @property
+    def siblings(self) -> Sequence[ToolCall]:
+        """All calls of the AI message, where it is known; else those of this invocation."""
+        return self.calls if self.message is None else self.message.tool_calls
+
+    def expected(self) -> int | None:
+        """How many calls of the batch will start in this process; None where a part may have ended in another one."""
+        if self.saver is not None and is_resuming(self.config):
+            return None
+        return len(open_calls(self.messages)) if self.shared else len(self.calls)
+
+    def running(self, position: int, config: RunnableConfig, tools: list[BaseTool]) -> Running:
+        """The call at `position`, ready to run with this config."""
+        call, runtime, siblings = self.calls[position], self.runtime, self.siblings
+        index = next((i for i, other in enumerate(siblings) if other["id"] == call["id"]), position)
+        running = Running(
+            call=call,
+            index=index,
+            messages=self.messages,
+            state=self.state,
+            runtime=ToolRuntime(
+                state=self.state,
+                context=runtime.context,
+                config=config,
+                stream_writer=runtime.stream_writer,
+                tool_call_id=call["id"],
+                store=runtime.store,
+                tools=tools,
+                execution_info=runtime.execution_info,
+                server_info=runtime.server_info,
+                tool_name=call["name"],
+                idempotency_key=_idempotency_key(runtime, self.message, call),
+            ),
+            config=config,
+            turn=self.turn,
+            offered=self.offered,
+            saver=self.saver,
+            siblings=siblings,
+        )
+        self.ran.append(running)
+        return running
+
+
+def open_batch(
+    given: Any, config: RunnableConfig, runtime: Runtime[Any], messages_key: str, *, offered_only: bool
+) -> Batch:
+    """Find the calls to run in what the node was given.
+
+    Raises:
+        ValueError: there are no messages, or no AI message among them.
+    """
+    calls: Sequence[ToolCall]
+    if _is_call(given):
+        form: Literal["call", "state", "list"] = "call"
+        calls = given if isinstance(given, list) else [given["tool_call"]]
+        state = state_of(config) if isinstance(given, list) else given["state"]
+        messages = messages_of(state, messages_key)
+        message, renamed = owner_of(messages, calls[0]["id"] or ""), False
+    else:
+        form, state = ("list" if isinstance(given, list) else "state"), given
+        messages = messages_of(state, messages_key)
+        message, calls, renamed = _open_in(messages, messages_key)
+    info = runtime.execution_info
+    shared = form == "call" and len(calls) == 1 and info is not None
+    return Batch(
+        form=form,
+        calls=calls,
+        message=message,
+        renamed=renamed,
+        state=state,
+        messages=messages,
+        messages_key=messages_key,
+        runtime=runtime,
+        config=config,
+        turn=turn_at((info.checkpoint_ns.rpartition("|")[0], info.checkpoint_id)) if shared and info else Turn(),
+        shared=shared,
+        offered=offered_names(state, message.id if message else None, required=offered_only),
+        saver=checkpointer_of(config),
+        ran=[],
+    )
+
+
+def messages_of(state: Any, key: str) -> Sequence[BaseMessage]:
+    """The messages in a state: a dict, an object, or the list itself."""
+    if isinstance(state, list):
+        return state
+    found = state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)
+    return found or ()
+
+
+def _is_call(given: Any) -> bool:
+    if isinstance(given, dict):
+        return given.get("__type") == "tool_call_with_context"
+    return (
+        isinstance(given, list) and bool(given) and isinstance(given[-1], dict) and given[-1].get("type") == "tool_call"
+    )
+
+
+def _open_in(messages: Sequence[BaseMessage], key: str) -> tuple[AIMessage, Sequence[ToolCall], bool]:
+    if not messages:
+        raise ValueError(f"No message found in input: a ToolNode needs messages, under {key!r} in a state")
+    for position in range(len(messages) - 1, -1, -1):
+        given = messages[position]
+        if isinstance(given, AIMessage):
+            message = ensure_call_ids(given)
+            return message, open_calls([message, *messages[position + 1 :]]), message is not given
+    raise ValueError("No AIMessage found in input: a ToolNode runs the open calls of the last AI message")
+
+
+def _idempotency_key(runtime: Runtime[Any], message: AIMessage | None, call: ToolCall) -> str | None:
+    """The same for every run of this call and for no other: thread (or run), AI message, call."""
+    info = runtime.execution_info
+    if info is None:
+        return None
+    where = info.thread_id or info.run_id or info.checkpoint_id
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{where}/{message.id if message else ''}/{call['id']}"))

@@ -1,0 +1,96 @@
+"""The private names of langgraph that the tools package needs: here and nowhere else.
+
+Each is looked up once, at import. Where a later langgraph has moved one, the feature behind it is switched off with one
+warning, and everything else keeps working.
+"""
+
+import logging
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.runtime import Runtime
+
+logger = logging.getLogger(__name__)
+
+CONF = "configurable"
+_NAMES = {
+    "READ": "CONFIG_KEY_READ",
+    "READ_STATE": "CONFIG_KEY_READ_STATE",
+    "CHECKPOINTER": "CONFIG_KEY_CHECKPOINTER",
+    "DURABILITY": "CONFIG_KEY_DURABILITY",
+    "RESUMING": "CONFIG_KEY_RESUMING",
+    "RUNTIME": "CONFIG_KEY_RUNTIME",
+    "CALL": "CONFIG_KEY_CALL",
+    "SCRATCHPAD": "CONFIG_KEY_SCRATCHPAD",
+}
+
+
+def _lookup() -> dict[str, str]:
+    try:
+        from langgraph._internal import _constants as constants
+    except ImportError:  # pragma: no cover - a langgraph we do not know
+        logger.warning("this langgraph has no known internals: durable tool calls and parallel interrupts are off")
+        return {}
+    found = {short: getattr(constants, name, None) for short, name in _NAMES.items()}
+    missing = sorted(_NAMES[short] for short, value in found.items() if value is None)
+    if missing:  # pragma: no cover - a langgraph we do not know
+        logger.warning("this langgraph lacks %s: what depends on it is off", ", ".join(missing))
+    return {short: value for short, value in found.items() if value is not None}
+
+
+_KEYS = _lookup()
+_READ = _KEYS.get("READ", "")
+_READ_STATE = _KEYS.get("READ_STATE", "")
+_CHECKPOINTER = _KEYS.get("CHECKPOINTER", "")
+_DURABILITY = _KEYS.get("DURABILITY", "")
+_RESUMING = _KEYS.get("RESUMING", "")
+_RUNTIME = _KEYS.get("RUNTIME", "")
+_CALL = _KEYS.get("CALL", "")
+_NO_RUNTIME: Runtime[Any] = Runtime()
+
+
+def runtime_of(config: RunnableConfig) -> Runtime[Any]:
+    """The runtime of the node that runs with this config; an empty one outside a graph."""
+    return cast("Runtime[Any]", config.get(CONF, {}).get(_RUNTIME) or _NO_RUNTIME)
+
+
+def state_of(config: RunnableConfig) -> Any:
+    """The state that this node would get from an edge; {} outside a graph."""
+    conf = config.get(CONF, {})
+    if read_state := conf.get(_READ_STATE):
+        return read_state()
+    if read := conf.get(_READ):
+        return read(list(read.args[1]), True)
+    return {}
+
+
+def checkpointer_of(config: RunnableConfig) -> BaseCheckpointSaver[Any] | None:
+    """The saver that keeps this run, or None."""
+    saver = config.get(CONF, {}).get(_CHECKPOINTER)
+    return saver if isinstance(saver, BaseCheckpointSaver) else None
+
+
+def durability_of(config: RunnableConfig) -> str:
+    """When this run's checkpoints are written: "sync", "async" or "exit"."""
+    return str(config.get(CONF, {}).get(_DURABILITY) or "async")
+
+
+def is_resuming(config: RunnableConfig) -> bool:
+    """Whether this run goes on from a checkpoint; True when that is not known."""
+    return bool(config.get(CONF, {}).get(_RESUMING, True))
+
+
+def can_run_tasks(config: RunnableConfig) -> bool:
+    """Whether a langgraph task can be started from the node that runs with this config."""
+    return bool(config.get(CONF, {}).get(_CALL))
+
+
+def plain_keys(config: RunnableConfig) -> frozenset[str]:
+    """The state keys of this graph that hold one value a step, without a reducer."""
+    from langgraph.channels import LastValue
+
+    read = config.get(CONF, {}).get(_READ)
+    if read is None:
+        return frozenset()
+    return frozenset(key for key, channel in read.args[1].items() if isinstance(channel, LastValue))
