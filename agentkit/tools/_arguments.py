@@ -8,10 +8,6 @@ copied and a schema that forbids extra fields does not mind them.
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, cast
 
-import referencing
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, best_match
-from jsonschema.validators import validator_for
 from pydantic import AliasChoices, AliasPath, BaseModel, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.v1 import BaseModel as BaseModelV1
@@ -165,6 +161,12 @@ _COMBINING = ("anyOf", "allOf", "oneOf", "$ref", "$dynamicRef", "if", "patternPr
 def _json_checker(
     tool: str, schema: dict[str, Any], hidden: frozenset[str], *, takes_extra: bool, needed: frozenset[str]
 ) -> Checker:
+    # Imported where the first JSON schema comes: it takes longer than the rest of this package together.
+    import referencing
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import validator_for
+
     schema = visible_json_schema(schema, hidden)
     cls = validator_for(schema, default=Draft202012Validator)
     try:

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from jsonschema.exceptions import ValidationError as JsonSchemaError
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from agentkit.errors import ArgumentsError
+
+if TYPE_CHECKING:  # loaded where the first JSON schema comes: see _arguments
+    from jsonschema.exceptions import ValidationError as JsonSchemaError
 
 _GOT = 100  # characters of a wrong value that are shown
 _TEXT = 200  # characters of a foreign validator's message that are shown
@@ -89,7 +91,7 @@ def pydantic_problems(
     return problems
 
 
-def jsonschema_problems(errors: Iterable[JsonSchemaError]) -> list[Problem]:
+def jsonschema_problems(errors: "Iterable[JsonSchemaError]") -> list[Problem]:
     """Problems from jsonschema's errors, those of outer fields first."""
     problems = []
     for error in sorted(errors, key=lambda each: [str(part) for part in each.absolute_path]):
