@@ -2,15 +2,23 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from agentkit.messages._calls import Call, calls_of
+from agentkit.messages._blocks import listing_its_calls, lists_its_calls, unlisted_ids
+from agentkit.messages._calls import Call, calls_of, has_calls
 from agentkit.messages._ids import result_id
 
 FaultKind = Literal[
-    "missing", "orphan", "duplicate", "misplaced", "unnamed_call", "duplicate_call_id", "invalid_call_unanswered"
+    "missing",
+    "orphan",
+    "duplicate",
+    "misplaced",
+    "unnamed_call",
+    "duplicate_call_id",
+    "invalid_call_unanswered",
+    "unlisted_call",
 ]
 
 
@@ -21,7 +29,8 @@ class Fault:
     kind: `missing` (a call without result), `orphan` (a result without call), `duplicate` (a second result for a
         call), `misplaced` (a result that does not stand directly after its AI message in call order), `unnamed_call`
         (a call whose id is None or ""), `duplicate_call_id` (an id used twice within one AI message),
-        `invalid_call_unanswered` (an unparsable call without result).
+        `invalid_call_unanswered` (an unparsable call without result), `unlisted_call` (a call in the message's content
+        that its `tool_calls` does not list, and that its provider would still be sent).
     message_index, message_id: where it was found: the AI message for faults of calls, the result for the others.
     call_id: the call's id as found.
     detail: one line for people.
@@ -45,7 +54,7 @@ class Slot:
 
 @dataclass(slots=True)
 class Group:
-    """An AI message with calls, and where their results are."""
+    """An AI message with calls, all of them listed, and where their results are."""
 
     index: int
     message: AIMessage
@@ -70,7 +79,11 @@ def is_valid(messages: Sequence[BaseMessage]) -> bool:
                 return False
         elif expected:
             return False
-        elif isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls):
+        elif isinstance(message, AIMessage):
+            if not lists_its_calls(message):
+                return False
+            if not (message.tool_calls or message.invalid_tool_calls):
+                continue
             ids = [call.get("id") for call in calls_of(message)]
             if not all(ids) or (len(ids) > 1 and len(set(ids)) != len(ids)):
                 return False
@@ -97,13 +110,14 @@ def plan(messages: Sequence[BaseMessage]) -> Plan:
     early: list[int] = []
     for index, message in enumerate(messages):
         if isinstance(message, AIMessage):
-            if message.tool_calls or message.invalid_tool_calls:
-                group = Group(index, message, list(_slots(message)))
-                made.groups[index] = group
-                for slot in reversed(group.slots):  # of two calls with one id the first is answered first
-                    call_id = slot.call.get("id") or ""
-                    known.add(call_id)
-                    waiting.setdefault(call_id, []).append((group, slot))
+            listing = message if lists_its_calls(message) else listing_its_calls(message, _answered(messages))
+            if listing is message and not has_calls(message):
+                continue
+            group = made.groups[index] = Group(index, listing, list(_slots(listing)))
+            for slot in reversed(group.slots):  # of two calls with one id the first is answered first
+                call_id = slot.call.get("id") or ""
+                known.add(call_id)
+                waiting.setdefault(call_id, []).append((group, slot))
         elif isinstance(message, ToolMessage):
             if stack := waiting.get(message.tool_call_id):
                 made.owner[index], slot = stack.pop()
@@ -114,6 +128,10 @@ def plan(messages: Sequence[BaseMessage]) -> Plan:
                 early.append(index)
     _place_early(messages, made, early)
     return made
+
+
+def _answered(messages: Sequence[BaseMessage]) -> set[str]:
+    return {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
 
 
 def _slots(message: AIMessage) -> Iterator[Slot]:
@@ -164,7 +182,7 @@ def faults_of(messages: Sequence[BaseMessage], made: Plan) -> list[Fault]:
     misplaced = {index for group in made.groups.values() for index in _misplaced(group, made)}
     for index, message in enumerate(messages):
         if index in made.groups:
-            faults.extend(_call_faults(made.groups[index]))
+            faults.extend(_call_faults(made.groups[index], cast("AIMessage", message)))
         elif isinstance(message, ToolMessage):
             kind: FaultKind
             if index in made.dropped:
@@ -193,6 +211,7 @@ _DETAIL: dict[FaultKind, str] = {
     "unnamed_call": "it has no id",
     "duplicate_call_id": "another call of the message has the same id",
     "invalid_call_unanswered": "its arguments could not be parsed and it has no result",
+    "unlisted_call": "tool_calls does not list it, but a provider would be sent it",
 }
 
 
@@ -207,7 +226,9 @@ def _misplaced(group: Group, made: Plan) -> Iterator[int]:
             yield slot.at
 
 
-def _call_faults(group: Group) -> Iterator[Fault]:
+def _call_faults(group: Group, found: AIMessage) -> Iterator[Fault]:
+    for call_id in unlisted_ids(found):
+        yield _call_fault("unlisted_call", group, call_id, "a content block")
     seen: set[str] = set()
     for slot in group.slots:
         call_id = slot.call.get("id")
@@ -220,10 +241,14 @@ def _call_faults(group: Group) -> Iterator[Fault]:
         if slot.at is None:
             kinds.append("missing" if slot.valid else "invalid_call_unanswered")
         for kind in kinds:
-            yield Fault(
-                kind=kind,
-                message_index=group.index,
-                message_id=group.message.id,
-                call_id=call_id,
-                detail=f"call {call_id!r} of {slot.call.get('name') or 'a tool'} at {group.index}: {_DETAIL[kind]}",
-            )
+            yield _call_fault(kind, group, call_id, slot.call.get("name") or "a tool")
+
+
+def _call_fault(kind: FaultKind, group: Group, call_id: str | None, name: str) -> Fault:
+    return Fault(
+        kind=kind,
+        message_index=group.index,
+        message_id=group.message.id,
+        call_id=call_id,
+        detail=f"call {call_id!r} of {name} at {group.index}: {_DETAIL[kind]}",
+    )

@@ -22,7 +22,7 @@ from langchain_core.messages import (
     message_chunk_to_message,
 )
 
-from agentkit.messages._calls import Call, calls_of, has_calls
+from agentkit.messages._calls import calls_of, has_calls
 from agentkit.messages._faults import fits
 from agentkit.messages._ids import stable_id
 
@@ -228,7 +228,7 @@ class _Fold:
     def _adopt(self, at: int) -> None:
         """Bring the results that were written before their AI message to it."""
         owner = cast("AIMessage", self.messages[at])
-        calls = {call.get("id") or "": call for call in calls_of(owner)}
+        calls = {call.get("id") or "" for call in calls_of(owner)}
         if self._answered is None:
             self._answered = {m.tool_call_id for m in self.messages if isinstance(m, ToolMessage)}
         if self._answered.isdisjoint(calls):
@@ -246,7 +246,7 @@ class _Fold:
             else:
                 self._ids.discard(cast("str", result.id))  # a second result of the call
 
-    def _loose(self, at: int, calls: dict[str, Call]) -> list[int]:
+    def _loose(self, at: int, calls: set[str]) -> list[int]:
         """Where the results stand that belong to the AI message at `at` and are not in one of its places."""
         owner = cast("AIMessage", self.messages[at])
         places = _Places(self.messages, at)
@@ -258,7 +258,8 @@ class _Fold:
                 if call_id not in calls or places.holds(index):
                     continue
                 held_by = holder.get(call_id)
-                if held_by == at or (held_by is None and index < at and fits(owner, calls[call_id], message)):
+                early = held_by is None and index < at
+                if held_by == at or (early and any(fits(owner, call, message) for call in calls_of(owner))):
                     loose.append(index)
             elif isinstance(message, AIMessage) and has_calls(message):
                 holder.update((call.get("id") or "", index) for call in calls_of(message))

@@ -7,16 +7,12 @@ from uuid import UUID, uuid5
 
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 
+from agentkit.messages._blocks import ID_KEYS, loaded
+
 NAMESPACE = UUID("6f0f7c5e-2b0b-5d5c-9a53-0f4c1c6d7a11")
 
-# Where providers repeat the calls of a message in its content, and under which key the call's id is found there.
-_BLOCK_ID_KEYS = {
-    "tool_use": "id",
-    "tool_call": "id",
-    "tool_call_chunk": "id",
-    "invalid_tool_call": "id",
-    "function_call": "call_id",
-}
+# Where providers repeat the calls of a message in its content.
+_BLOCK_ID_KEYS = {**ID_KEYS, "tool_call_chunk": "id", "invalid_tool_call": "id"}
 
 
 def stable_id(*parts: str | None) -> str:
@@ -129,7 +125,7 @@ def _renamed_blocks(blocks: list[str | dict[Any, Any]], entries: list[_Entry]) -
             out.append(block)
             continue
         block = cast("dict[Any, Any]", block)
-        args = block.get("input", block.get("args", _loaded(block.get("arguments"))))
+        args = block.get("input", block.get("args", loaded(block.get("arguments"))))
         new = _take(entries, block.get(key), block.get("name"), args)
         out.append(block if new is None else {**block, key: new})
     return out
@@ -142,7 +138,7 @@ def _renamed_raw(raw: list[Any], entries: list[_Entry]) -> list[Any]:
         new = None
         if isinstance(call, dict):
             function = call.get("function") or {}
-            new = _take(entries, call.get("id"), function.get("name"), _loaded(function.get("arguments")))
+            new = _take(entries, call.get("id"), function.get("name"), loaded(function.get("arguments")))
         out.append(call if new is None else {**call, "id": new})
     return out
 
@@ -152,15 +148,6 @@ def _renamed_chunks(chunks: list[Any], entries: list[_Entry]) -> list[Any]:
     out: list[Any] = []
     for chunk in chunks:
         # A chunk without id and name continues the one before it: it needs no id.
-        new = _take(entries, chunk.get("id"), chunk.get("name"), _loaded(chunk.get("args")))
+        new = _take(entries, chunk.get("id"), chunk.get("name"), loaded(chunk.get("args")))
         out.append(chunk if new is None else {**chunk, "id": new})
     return out
-
-
-def _loaded(text: object) -> object:
-    if not isinstance(text, str):
-        return text
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
