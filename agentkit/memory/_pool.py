@@ -1,12 +1,13 @@
 """Connections: one pool for everything, each connection looked at before it is used."""
 
 import select
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
-from psycopg import AsyncConnection, Connection, conninfo
+from psycopg import AsyncConnection, AsyncCursor, Connection, Cursor, conninfo
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
@@ -68,6 +69,16 @@ class Wanted:
         if self.statement_timeout is not None:
             settings["statement_timeout"] = str(max(1, round(self.statement_timeout * 1000)))
         return settings
+
+    @property
+    def prelude(self) -> str:
+        """What each transaction must start with behind a pooler, "" if nothing."""
+        if not self.pooler:
+            return ""
+        return "; ".join(
+            f"SET LOCAL {name} = {value if name == 'search_path' else repr(value)}"
+            for name, value in self.session_settings().items()
+        )
 
     def _given(self) -> dict[str, Any]:
         try:
@@ -132,3 +143,40 @@ def _check(conn: Connection[DictRow]) -> None:
 async def _acheck(conn: AsyncConnection[DictRow]) -> None:
     if _stirred(conn.fileno()):
         await AsyncConnectionPool.check_connection(conn)
+
+
+_SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+
+
+@contextmanager
+def cursor(
+    pool: Pool, prelude: str = "", *, transaction: bool = False, snapshot: bool = False
+) -> Iterator[Cursor[DictRow]]:
+    """A cursor on a connection of its own. `snapshot`: a transaction whose statements all see the same data."""
+    with pool.connection() as conn, conn.cursor(binary=True) as cur:
+        if not (prelude or transaction or snapshot):
+            yield cur
+            return
+        with conn.transaction():
+            if snapshot:
+                cur.execute(_SNAPSHOT)
+            if prelude:
+                cur.execute(prelude, prepare=False, binary=False)
+            yield cur
+
+
+@asynccontextmanager
+async def acursor(
+    pool: AsyncPool, prelude: str = "", *, transaction: bool = False, snapshot: bool = False
+) -> AsyncIterator[AsyncCursor[DictRow]]:
+    """As `cursor`."""
+    async with pool.connection() as conn, conn.cursor(binary=True) as cur:
+        if not (prelude or transaction or snapshot):
+            yield cur
+            return
+        async with conn.transaction():
+            if snapshot:
+                await cur.execute(_SNAPSHOT)
+            if prelude:
+                await cur.execute(prelude, prepare=False, binary=False)
+            yield cur

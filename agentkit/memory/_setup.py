@@ -1,50 +1,51 @@
 """Tables made once, by whoever comes first, however many come at the same time."""
 
 import asyncio
-import time
 from typing import Any
 
 import psycopg
-from langgraph.checkpoint.postgres import PostgresSaver
-from langgraph.store.postgres import PostgresStore
-from psycopg import sql
+from psycopg import Connection, sql
+from psycopg.rows import DictRow
 
 from agentkit.errors import DatabaseError
+from agentkit.memory import _schema
 from agentkit.memory._pool import Wanted
+from agentkit.memory._schema import Steps
 
 OLDEST_SERVER = 140000
-WAIT = 120.0  # seconds to wait for another process that makes the tables
+WAIT = 120  # seconds to wait for another process that makes the tables
 _LOCK = 0x6167656E746B6974  # "agentkit"
 
-# what our statements need; a table of the same name with other columns is somebody else's
-_COLUMNS = {
-    "checkpoints": {"thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "checkpoint", "metadata"},
-    "checkpoint_blobs": {"thread_id", "checkpoint_ns", "channel", "version", "type", "blob"},
-    "checkpoint_writes": {"thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "task_path", "idx", "channel"},
-    "store": {"prefix", "key", "value", "created_at", "updated_at", "expires_at", "ttl_minutes"},
-}
+Conn = Connection[DictRow]
 
 
-def prepare(wanted: Wanted) -> None:
+def prepare(wanted: Wanted, dims: int | None = None) -> None:
     """Connects, checks what is there, and makes what is missing. Safe under any number of processes at once.
+
+    Everything happens in one transaction: a failure leaves the database as it was.
 
     Raises:
         DatabaseError: unreachable, read-only, too old, or with tables that are not ours or of a newer version.
     """
+    steps = (*_schema.ALWAYS, *([_schema.vector_steps(dims)] if dims is not None else []))
     try:
         with psycopg.connect(wanted.url, **wanted.connect_kwargs()) as conn:
             check_server(conn.info.server_version)
-            _check_writable(conn)
-            _with_settings(conn, wanted)
-            _make(conn, wanted)
-            _check_columns(conn)
+            with conn.transaction():
+                conn.execute(wanted.prelude or "SELECT 1")
+                _check_writable(conn)
+                versions = {step.table: _version(conn, step) for step in steps}
+            if any(versions[step.table] < len(step.statements) for step in steps):
+                _make(conn, wanted, steps)
+            if dims is not None:
+                _check_dims(conn, wanted, dims)
     except psycopg.Error as error:
         raise explain(error) from error
 
 
-async def aprepare(wanted: Wanted) -> None:
+async def aprepare(wanted: Wanted, dims: int | None = None) -> None:
     """As `prepare`; it happens once, so it runs in a thread rather than being written twice."""
-    await asyncio.to_thread(prepare, wanted)
+    await asyncio.to_thread(prepare, wanted, dims)
 
 
 def check_server(version: int) -> None:
@@ -58,57 +59,84 @@ def explain(error: psycopg.Error) -> DatabaseError:
     said = str(error).strip().splitlines()
     first = said[0] if said else type(error).__name__
     if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
-        return DatabaseError("the database is read-only (a standby?); agentkit needs one it may write to")
+        return _read_only()
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
         return DatabaseError(f"the database user may not do what agentkit needs: {first}")
+    if isinstance(error, psycopg.errors.LockNotAvailable):
+        return DatabaseError(f"another process has been making agentkit's tables for {WAIT} s; is it stuck?")
     if isinstance(error, psycopg.OperationalError):
         return DatabaseError(f"the database cannot be reached: {first}\ncheck AGENTKIT_DATABASE_URL, or the url given")
     return DatabaseError(f"the database cannot be used: {first}")
 
 
-def _check_writable(conn: psycopg.Connection[Any]) -> None:
+def _read_only() -> DatabaseError:
+    return DatabaseError("the database is read-only (a standby?); agentkit needs one it may write to")
+
+
+def _check_writable(conn: Conn) -> None:
     row = conn.execute("SELECT current_setting('transaction_read_only') AS ro").fetchone()
     if row is not None and row["ro"] == "on":
-        raise DatabaseError("the database is read-only (a standby?); agentkit needs one it may write to")
+        raise _read_only()
 
 
-def _with_settings(conn: psycopg.Connection[Any], wanted: Wanted) -> None:
-    if wanted.schema is not None:
-        conn.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(wanted.schema)))
+def _version(conn: Conn, step: Steps) -> int:
+    """How many of the steps' statements have been run here."""
+    there = conn.execute("SELECT to_regclass(%s) AS name", (step.table,)).fetchone()
+    if there is None or there["name"] is None:
+        return 0
+    row = conn.execute(sql.SQL("SELECT max(v) AS v FROM {}").format(sql.Identifier(step.table))).fetchone()
+    done = 0 if row is None or row["v"] is None else int(row["v"]) + 1
+    if done > len(step.statements):
+        raise DatabaseError(
+            f"{step.table} says version {done - 1}, but this agentkit knows {len(step.statements) - 1} at most; "
+            "the database was written by a newer version: upgrade agentkit"
+        )
+    return done
 
 
-def _make(conn: psycopg.Connection[Any], wanted: Wanted) -> None:
-    # A lock that blocks would hang for ever: the official setup makes indexes CONCURRENTLY, which waits for the
-    # snapshots of all sessions, also of those that wait for the lock. So it is polled. It belongs to a
-    # transaction and not to a session, since a pooler gives sessions to others in between.
-    deadline = time.monotonic() + WAIT
-    while True:
-        with conn.transaction():
-            # no parameters and unprepared: the simple protocol, which leaves no portal that holds a snapshot
-            row = conn.execute(f"SELECT pg_try_advisory_xact_lock({_LOCK}) AS got", prepare=False).fetchone()
-            if row is not None and row["got"]:
-                _make_tables(wanted)
-                return
-        if time.monotonic() > deadline:
-            raise DatabaseError(f"another process has been making agentkit's tables for {WAIT:.0f} s; is it stuck?")
-        time.sleep(0.05)
+def _make(conn: Conn, wanted: Wanted, steps: tuple[Steps, ...]) -> None:
+    with conn.transaction():
+        conn.execute(f"SET LOCAL lock_timeout = '{WAIT}s'")
+        # a transaction's lock, not a session's: a pooler gives sessions to others in between
+        conn.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        if wanted.schema is not None:
+            conn.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(wanted.schema)))
+        conn.execute(wanted.prelude or "SELECT 1")
+        for step in steps:
+            table = sql.Identifier(step.table)
+            conn.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} (v integer PRIMARY KEY)").format(table))
+            for v in range(_version(conn, step), len(step.statements)):
+                conn.execute(step.statements[v].encode(), prepare=False)
+                conn.execute(sql.SQL("INSERT INTO {} (v) VALUES (%s)").format(table), (v,))
+            if step.table == "store_migrations":
+                _check_columns(conn)
 
 
-def _make_tables(wanted: Wanted) -> None:
-    with psycopg.connect(wanted.url, **wanted.connect_kwargs()) as conn:
-        PostgresSaver(conn).setup()
-        PostgresStore(conn).setup()
-
-
-def _check_columns(conn: psycopg.Connection[Any]) -> None:
-    for table, needed in _COLUMNS.items():
-        rows = conn.execute(
-            "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
-            (table,),
-        ).fetchall()
-        missing = needed - {row["attname"] for row in rows}
+def _check_columns(conn: Conn) -> None:
+    for table, needed in _schema.COLUMNS.items():
+        missing = needed - _columns(conn, table).keys()
         if missing:
             raise DatabaseError(
                 f"the table {table} is not agentkit's: it lacks {', '.join(sorted(missing))}; "
                 "choose another database, or a schema of its own with open_memory(schema=…)"
             )
+
+
+def _columns(conn: Conn, table: str) -> dict[str, Any]:
+    rows = conn.execute(
+        "SELECT attname, atttypmod FROM pg_attribute "
+        "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
+        (table,),
+    ).fetchall()
+    return {row["attname"]: row["atttypmod"] for row in rows}
+
+
+def _check_dims(conn: Conn, wanted: Wanted, dims: int) -> None:
+    with conn.transaction():
+        conn.execute(wanted.prelude or "SELECT 1")
+        there = _columns(conn, "store_vectors").get("embedding")
+    if there != dims:
+        raise DatabaseError(
+            f"the store's vectors have {there} dimensions, the embeddings {dims}; "
+            "use the embeddings the store was made with, or another schema"
+        )
