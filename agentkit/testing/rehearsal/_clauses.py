@@ -18,8 +18,9 @@ _LINK = re.compile(
     r"|\s*[，,]?\s*(?:然后|还有|并且|另外)\s*|，\s*",
     re.IGNORECASE,
 )
-_LONGEST = 2000  # characters that are read: a rehearsal is talk, not a document
+_LONGEST = 800  # characters that are read: a rehearsal is talk, not a document
 _MOST = 12  # links in one sentence
+_WIDEST = 4  # parts that are joined to one clause
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,7 @@ def _best(parts: Sequence[str]) -> list[tuple[str, list[Want]]]:
     best: list[tuple[int, list[tuple[str, list[Want]]]]] = [(0, [])]
     for end in range(1, len(parts) + 1):
         options = []
-        for start in range(end):
+        for start in range(max(0, end - _WIDEST), end):
             clause = "".join(parts[start:end])
             found = _read(_trimmed(clause), joined=end - start > 1)
             if not found and end - start > 1:

@@ -19,8 +19,7 @@ _ONE = r"(an?\s|one\s|\d+(?:\.\d+)?)?"
 _ARE = r"(?:are|is|in|make)(?: there)?(?: in)?"
 _NOW_KO = r"(?:지금|현재)?"
 _WHEN_KO = r"(?:은|는|의|에서|에)?\s*(?:지금|현재)?\s*(?:몇\s*시|시간|시각)"
-_NOW_ZH = r"(?:请问|告诉我|现在)*"
-_WHEN_ZH = r"(?:现在|目前|那边|当地)*(?:的|是)*(?:几点|什么时间|时间)"
+_AROUND_ZH = re.compile(r"^(?:请问|告诉我|现在|目前|那边)+|(?:现在|目前|那边|当地|的|是)+$")
 _HOUR_KO = r"(오전|오후)?\s*(\d{1,2})\s*시\s*(?:(\d{1,2})\s*분)?\s*(?:이?면|일\s*때|이고)"
 _HOUR_ZH = r"(上午|下午|晚上)?(\d{1,2})[点:：](\d{2})?分?(?:的时候|时)?"
 _NOON = 12
@@ -65,7 +64,7 @@ def _asked_conversion(match: re.Match[str]) -> list[dict[str, Any]]:
 
 
 def _places(text: str | None) -> list[str]:
-    parts = (_LATER.sub("", part.strip(" ?!.，,'\"")) for part in _AND.split(text or ""))
+    parts = (_AROUND_ZH.sub("", _LATER.sub("", part.strip(" ?!.，,'\""))) for part in _AND.split(text or ""))
     return [re.sub(r"^the\s+", "", part) for part in parts if part]
 
 
@@ -161,7 +160,7 @@ KINDS = (
             (rf"^\W*{_NOW_KO}\s*몇\s*시|오늘(?:은|이)?\s*(?:며칠|무슨\s*요일|날짜)", _here),
             (rf"{_NOW_KO}\s*(?P<places>[가-힣a-z][가-힣a-z, ]*?){_WHEN_KO}", _times),
             (r"^\W*(?:请问)?(?:现在|目前)?(?:是)?几点|今天(?:是)?(?:几号|星期几|周几)", _here),
-            (rf"{_NOW_ZH}(?P<places>{_CJK}+?(?:[、，]{_CJK}+?)*){_WHEN_ZH}", _times),
+            (rf"(?P<places>{_CJK}[\u4e00-\u9fff、，]*?)(?:几点|什么时间|时间)", _times),
         ),
         greedy=True,
     ),
