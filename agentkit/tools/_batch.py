@@ -1,7 +1,7 @@
 """What one invocation of the tools node is asked to run: which calls, of which AI message, seeing which state."""
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -36,7 +36,7 @@ class Batch:
     runtime: Runtime[Any]
     config: RunnableConfig
     turn: Turn
-    shared: bool
+    step: Hashable
     offered: Collection[str] | None
     saver: Any
     ran: list[Running]
@@ -46,11 +46,17 @@ class Batch:
         """All calls of the AI message, where it is known; else those of this invocation."""
         return self.calls if self.message is None else self.message.tool_calls
 
-    def expected(self) -> int | None:
-        """How many calls of the batch will start in this process; None where a part may have ended in another one."""
-        if self.saver is not None and is_resuming(self.config):
+    @property
+    def shared(self) -> bool:
+        """Whether the other calls of this batch run in tasks of their own."""
+        return self.step is not None
+
+    def expected(self) -> frozenset[int] | None:
+        """The indexes of the calls open in this step; None where a part may have ended in another process."""
+        if self.saver is not None and is_resuming(self.config) and not self.turn.finished:
             return None
-        return len(open_calls(self.messages)) if self.shared else len(self.calls)
+        open_ids = {call["id"] for call in open_calls(self.messages)}
+        return frozenset(index for index, call in enumerate(self.siblings) if call["id"] in open_ids)
 
     def running(self, position: int, config: RunnableConfig, tools: list[BaseTool]) -> Running:
         """The call at `position`, ready to run with this config."""
@@ -104,7 +110,8 @@ def open_batch(
         messages = messages_of(state, messages_key)
         message, calls, renamed = _open_in(messages, messages_key)
     info = runtime.execution_info
-    shared = form == "call" and len(calls) == 1 and info is not None
+    one = form == "call" and len(calls) == 1 and info is not None
+    step = (info.checkpoint_ns.rpartition("|")[0], info.checkpoint_id) if one and info is not None else None
     return Batch(
         form=form,
         calls=calls,
@@ -115,8 +122,8 @@ def open_batch(
         messages_key=messages_key,
         runtime=runtime,
         config=config,
-        turn=turn_at((info.checkpoint_ns.rpartition("|")[0], info.checkpoint_id)) if shared and info else Turn(),
-        shared=shared,
+        turn=Turn() if step is None else turn_at(step),
+        step=step,
         offered=offered_names(state, message.id if message else None, required=offered_only),
         saver=checkpointer_of(config),
         ran=[],

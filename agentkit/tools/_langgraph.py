@@ -77,8 +77,11 @@ def durability_of(config: RunnableConfig) -> str:
 
 
 def is_resuming(config: RunnableConfig) -> bool:
-    """Whether this run goes on from a checkpoint; True when that is not known."""
-    return bool(config.get(CONF, {}).get(_RESUMING, True))
+    """Whether this step may have run before: in this or in another process, up to an interrupt, a crash or an error.
+
+    langgraph says so for the first step of an invocation and takes the word back after it: later steps are new.
+    """
+    return bool(config.get(CONF, {}).get(_RESUMING, not _RESUMING))
 
 
 def can_run_tasks(config: RunnableConfig) -> bool:

@@ -1,8 +1,8 @@
 """What the calls of one batch share while they run: a Turn.
 
 In `create_agent` each call of a batch is a langgraph task of its own, so nothing in their code ties them together. The
-Turn does: there is one per (graph, step) in this process, found through a weak map, and it knows which calls have
-started, which have ended and how. It serves what needs the siblings:
+Turn does: there is one per (graph, step) in this process, and it knows which calls have started, which have ended and
+how. It serves what needs the siblings:
 
 - a failing call waits until its running siblings have settled before it raises (langgraph would cancel them);
 - `sequential` tools and the `limit` of a group let calls run in call order;
@@ -15,9 +15,9 @@ nothing that matters after the process: that is the ledger's.
 
 import asyncio
 import threading
-from collections.abc import Callable, Hashable
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, field
-from weakref import WeakValueDictionary
 
 from agentkit.tools._outcome import Outcome
 from agentkit.tools._policy import ToolPolicy
@@ -66,19 +66,32 @@ def may_run(seat: Seat, seats: list[Seat]) -> bool:
 
 @dataclass(eq=False)
 class Turn:
-    """The calls of one batch that run in this process. Safe for threads and for one event loop."""
+    """The calls of one batch that run in this process. Safe for threads and for one event loop.
+
+    `finished` holds the outcomes, by index, of calls that ended in an earlier run of the same step.
+    """
 
     seats: list[Seat] = field(default_factory=list)
+    finished: dict[int, Outcome] = field(default_factory=dict)
     parent_bound: bool = False
     left: bool = False
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _waiters: list[asyncio.Future[None]] = field(default_factory=list)
 
     def enter(self, seat: Seat) -> None:
-        """A call has started."""
+        """A call has started. One that had started before tells that the step is run again, so what we know is old."""
         with self._changed:
+            if any(other.index == seat.index for other in self.seats):
+                self.finished |= {other.index: other.outcome for other in self.seats if other.outcome is not None}
+                self.seats, self.parent_bound, self.left = [], False, False
+            self.finished.pop(seat.index, None)
             self.seats.append(seat)
             self._wake()
+
+    def outcomes(self) -> list[Outcome]:
+        """All outcomes known, in call order."""
+        known = self.finished | {seat.index: seat.outcome for seat in self.seats if seat.outcome is not None}
+        return [known[index] for index in sorted(known)]
 
     def leave(self, seat: Seat, outcome: Outcome | None = None, *, suspended: bool = False) -> None:
         """The call has ended: with an outcome, suspended by an interrupt, or with neither (it raises). Idempotent."""
@@ -88,20 +101,27 @@ class Turn:
                 seat.outcome, seat.suspended = outcome, suspended
                 self._wake()
 
-    def may_exit(self, seat: Seat, expected: int | None, *, leaving: bool) -> bool:
+    def may_exit(self, seat: Seat, expected: Collection[int] | None, *, leaving: bool) -> bool:
         """Whether the call of `seat`, which has ended, is the one that takes the batch to the parent graph: true once.
 
         A call that leaves goes when all have ended. Where some have not started yet (workers are few), the last one
-        goes for it. `expected` is the number of calls that start in this process, or None where that is not known.
+        goes for it. `expected` are the open calls of the batch, or None where it is not known which of them will start.
         """
         with self._changed:
-            complete = (expected is None or len(self.seats) >= expected) and self.settled_but(seat)
+            begun = {other.index for other in self.seats} | self.finished.keys()
+            complete = (expected is None or begun.issuperset(expected)) and self.settled_but(seat)
             if leaving and not complete:
                 self.parent_bound = True
             if self.left or not complete or not (leaving or self.parent_bound):
                 return False
             self.left = True
             return True
+
+    def has_ended(self, expected: Collection[int]) -> bool:
+        """Whether each of these calls has an outcome."""
+        with self._changed:
+            known = {seat.index for seat in self.seats if seat.outcome is not None} | self.finished.keys()
+            return known.issuperset(expected)
 
     def settled_but(self, seat: Seat) -> bool:
         """Whether every started call except this one has ended."""
@@ -185,14 +205,23 @@ class Muster:
         """On the event loop, tasks start in order."""
 
 
-_TURNS: WeakValueDictionary[Hashable, Turn] = WeakValueDictionary()
+_TURNS: OrderedDict[Hashable, Turn] = OrderedDict()
+_KEPT = 256  # steps; one is given up when its batch has ended, so only batches that wait for answers stay
 _LOCK = threading.Lock()
 
 
 def turn_at(key: Hashable) -> Turn:
-    """The Turn of this graph and step; made for the first of its calls, gone with the last."""
+    """The Turn of this graph and step; made for the first of its calls."""
     with _LOCK:
         turn = _TURNS.get(key)
         if turn is None:
             turn = _TURNS[key] = Turn()
+            if len(_TURNS) > _KEPT:
+                _TURNS.popitem(last=False)
         return turn
+
+
+def give_up(key: Hashable) -> None:
+    """Forget a Turn: every call of its batch has ended."""
+    with _LOCK:
+        _TURNS.pop(key, None)

@@ -13,6 +13,7 @@ from agentkit.tools._batch import Batch
 from agentkit.tools._exit import leave_together
 from agentkit.tools._langgraph import plain_keys
 from agentkit.tools._outcome import Item, Outcome, results_in
+from agentkit.tools._turn import give_up
 
 logger = logging.getLogger(__name__)
 
@@ -62,10 +63,14 @@ def exit_of(batch: Batch, outcomes: Sequence[Outcome]) -> Command[Any] | None:
     leaving = any(outcome.leaves for outcome in outcomes)
     if not batch.shared:
         return leave_together(batch.message, outcomes, batch.messages_key) if leaving else None
-    if not batch.turn.may_exit(batch.ran[0].seat, batch.expected(), leaving=leaving):
+    turn, seat = batch.turn, batch.ran[0].seat
+    expected = batch.expected()
+    goes = turn.may_exit(seat, expected, leaving=leaving)
+    if expected is not None and turn.has_ended(expected):
+        give_up(batch.step)
+    if not goes:
         return None
-    seats = sorted(batch.turn.seats, key=lambda seat: seat.index)
-    return leave_together(batch.message, [seat.outcome for seat in seats if seat.outcome], batch.messages_key)
+    return leave_together(batch.message, turn.outcomes(), batch.messages_key)
 
 
 def _last_of_plain(batch: Batch, items: list[Item]) -> list[Item]:
