@@ -39,9 +39,8 @@ def check_unique(tools: Iterable[object]) -> dict[str, BaseTool]:
     found: dict[str, BaseTool] = {}
     for each in map(as_tool_object, tools):
         if each.name in found:
-            raise DefinitionError(
-                f"two tools are named {each.name!r}: {_described(found[each.name])} and {_described(each)}; rename or drop one"
-            )
+            first, second = _described(found[each.name]), _described(each)
+            raise DefinitionError(f"two tools are named {each.name!r}: {first} and {second}; rename or drop one")
         found[each.name] = each
     return found
 

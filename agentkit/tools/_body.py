@@ -18,11 +18,12 @@ from pydantic import ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 
 from agentkit.errors import ArgumentsError
+from agentkit.tools._bodies import Body
 from agentkit.tools._foreign import afrom_foreign, from_foreign
 from agentkit.tools._listening import is_heard
 from agentkit.tools._observed import Observed, refuse_awaitable, settled
 from agentkit.tools._outcome import Artifact
-from agentkit.tools._plan import Body, Plan, Runtime
+from agentkit.tools._plan import Plan, Runtime
 from agentkit.tools._problems import as_validation_error
 
 
@@ -39,7 +40,7 @@ def run_body(plan: Plan, tool: BaseTool, call: ToolCall, runtime: Runtime, confi
         NotImplementedError: the tool is async only.
         Exception: whatever the body raises.
     """
-    if plan.is_own:
+    if plan.has_own_way:
         return from_foreign(plan, tool, call, runtime, config)
     body = plan.sync
     if body is None:
@@ -62,7 +63,7 @@ async def arun_body(plan: Plan, tool: BaseTool, call: ToolCall, runtime: Runtime
 
     Returns and raises as `run_body` does.
     """
-    if plan.is_own:
+    if plan.has_own_way:
         return await afrom_foreign(plan, tool, call, runtime, config)
     body = plan.asynchronous or plan.sync
     if body is None:

@@ -1,5 +1,6 @@
 """From a function to a tool, with every mistake that can be seen in its signature refused."""
 
+import functools
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
@@ -13,14 +14,14 @@ from pydantic import BaseModel
 from pydantic.v1 import BaseModel as BaseModelV1
 
 from agentkit.errors import DefinitionError
-from agentkit.tools._arguments import Schema, checker_of
+from agentkit.tools._arguments import Rest, Schema, checker_of
+from agentkit.tools._fields import field_names
 from agentkit.tools._function_tool import FunctionTool
 from agentkit.tools._hidden import without_injected
 from agentkit.tools._injection import MANAGERS, Injection, injection_of
 from agentkit.tools._names import check_name
-from agentkit.tools._plan import field_names
 from agentkit.tools._schema import inferred_schema
-from agentkit.tools._signature import EMPTY, Parameter, is_resolved, parameters_of, plain_function
+from agentkit.tools._signature import EMPTY, Parameter, is_async, is_resolved, parameters_of, plain_function
 
 Function = Callable[..., Any]
 
@@ -41,6 +42,8 @@ class Options:
 
 def define(name: str | None, body: Function | Runnable[Any, Any], options: Options) -> BaseTool:
     """The tool. Raises DefinitionError naming tool, parameter and fix."""
+    if isinstance(body, BaseTool):
+        raise DefinitionError(f"{body.name!r} is a tool already; with_policy() gives it another policy")
     if isinstance(body, Runnable):
         return _from_runnable(name or body.get_name(), body, options)
     if not callable(body):
@@ -49,7 +52,8 @@ def define(name: str | None, body: Function | Runnable[Any, Any], options: Optio
     try:
         return _from_function(name, body, options)
     except DefinitionError as error:
-        raise DefinitionError(f"tool {name!r}: {error}") from error.__cause__
+        where = f"tool {name!r}: "
+        raise DefinitionError(where + str(error).removeprefix(where)) from error.__cause__
     except Exception as error:
         raise DefinitionError(f"tool {name!r} cannot be made: {error}") from error
 
@@ -77,21 +81,19 @@ def _from_runnable(name: str, runnable: Runnable[Any, Any], options: Options) ->
 
 
 def _from_function(name: str, function: Function, options: Options) -> BaseTool:
-    called = function if inspect.isroutine(function) else getattr(function, "__call__", function)
-    plain = plain_function(function)
-    if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise DefinitionError(
             "a generator returns nothing a model can read; return the whole, and stream with runtime.stream_writer"
         )
     parameters = parameters_of(function)
+    _refuse_unreachable(parameters)
     _refuse_reserved(parameters)
     injections = {name: found for name, each in parameters.items() if (found := injection_of(each))}
-    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
     if options.args_schema is None and not options.infer_schema:
         return _of_one_text(name, function, options)
     schema = options.args_schema
     if schema is None:
-        _refuse_unclear(plain, parameters, injections)
+        _refuse_unclear(plain_function(function), parameters, injections)
         schema = inferred_schema(
             name,
             _doc_of(function),
@@ -105,8 +107,8 @@ def _from_function(name: str, function: Function, options: Options) -> BaseTool:
         schema = without_injected(schema, frozenset(injections))
     return FunctionTool(
         name=name,
-        func=None if is_async else function,
-        coroutine=function if is_async else None,
+        func=None if is_async(function) else function,
+        coroutine=function if is_async(function) else None,
         args_schema=schema,
         description=_description(function, schema, options),
         return_direct=options.return_direct,
@@ -128,10 +130,9 @@ def _of_one_text(name: str, function: Function, options: Options) -> BaseTool:
 
 
 def _doc_of(function: Function) -> str | None:
-    plain = plain_function(function)
-    doc = plain.__doc__
-    if plain is not function and not inspect.isroutine(function) and not hasattr(function, "func"):
-        doc = doc or type(function).__doc__  # an object: its class describes it, unless its __call__ does
+    doc = plain_function(function).__doc__
+    if not inspect.isroutine(function) and not isinstance(function, functools.partial):
+        doc = doc or type(function).__doc__  # a callable object: its class describes it, if its __call__ does not
     return textwrap.dedent(doc).strip() if doc and doc.strip() else None
 
 
@@ -145,6 +146,12 @@ def _description(function: Function, schema: Schema, options: Options) -> str:
     if not text or not str(text).strip():
         raise DefinitionError("it has no description; write a docstring, or give description=")
     return textwrap.dedent(str(text)).strip()
+
+
+def _refuse_unreachable(parameters: Mapping[str, Parameter]) -> None:
+    for name, parameter in parameters.items():
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            raise DefinitionError(f"a model gives arguments by name; remove the '/' after {name!r}")
 
 
 def _refuse_reserved(parameters: Mapping[str, Parameter]) -> None:
@@ -175,13 +182,12 @@ def _refuse_unclear(plain: Function, parameters: Mapping[str, Parameter], inject
     for name, parameter in parameters.items():
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             raise DefinitionError(f"a model cannot fill *{name}; take a list, or give args_schema=")
-        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
-            raise DefinitionError(f"a model gives arguments by name; remove the '/' after {name!r}")
         if name in injections or parameter.kind is inspect.Parameter.VAR_KEYWORD:
             continue
         if parameter.annotation is EMPTY:
             raise DefinitionError(
-                f"parameter {name!r} has no type hint, so the model cannot know what to give; write `{name}: str`, or give args_schema="
+                f"parameter {name!r} has no type hint, so the model cannot know what to give; "
+                f"write `{name}: str` (or what it is), or give args_schema="
             )
         if not is_resolved(parameter.annotation):
             raise DefinitionError(
@@ -190,13 +196,17 @@ def _refuse_unclear(plain: Function, parameters: Mapping[str, Parameter], inject
             )
 
 
+def _refuse_no_schema(schema: object) -> None:
+    if not isinstance(schema, dict) and not (isinstance(schema, type) and issubclass(schema, BaseModel | BaseModelV1)):
+        raise DefinitionError(f"args_schema must be a pydantic model class or a JSON schema dict, not {schema!r:.100}")
+
+
 def _refuse_misfit(
     tool: str, schema: Schema, parameters: Mapping[str, Parameter], injections: Mapping[str, Injection]
 ) -> None:
     """Refuse an args_schema that gives what the function does not take, or does not give what it needs."""
-    if not isinstance(schema, dict) and not (isinstance(schema, type) and issubclass(schema, BaseModel | BaseModelV1)):
-        raise DefinitionError(f"args_schema must be a pydantic model class or a JSON schema dict, not {schema!r}")
-    checker_of(tool, schema, frozenset(injections), takes_extra=True, needed=frozenset())  # the schema itself is sound
+    _refuse_no_schema(schema)
+    checker_of(tool, schema, frozenset(injections), Rest())  # refuses a schema that is wrong by itself
     fields = field_names(schema)
     takes_extra = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
     if not takes_extra and (extra := sorted(fields - set(parameters))):

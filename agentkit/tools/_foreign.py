@@ -8,8 +8,9 @@ from langchain_core.tools import BaseTool
 from langgraph.errors import is_invalid_resume
 from pydantic import ValidationError
 
+from agentkit.tools._fields import field_names
 from agentkit.tools._injection import OMIT, getter_of
-from agentkit.tools._plan import Plan, Runtime, field_names
+from agentkit.tools._plan import Plan, Runtime
 from agentkit.tools._problems import arguments_error, pydantic_problems
 
 
@@ -55,7 +56,7 @@ class _Arguments(dict[str, Any]):
 def _injected(plan: Plan, call: ToolCall, runtime: Runtime) -> ToolCall:
     fields = field_names(plan.schema)
     seen = dict(plan.strip(call["args"]))
-    unseen = {}
+    unseen: dict[str, Any] = {}
     for injection in plan.injections:
         if injection.kind in ("config", "manager", "call_id"):  # LangChain fills these itself
             continue

@@ -7,12 +7,14 @@ from langchain_core.tools import StructuredTool
 from typing_extensions import override
 
 from agentkit.errors import ArgumentsError
+from agentkit.tools._bodies import Body
+from agentkit.tools._classes import runs_as_langchain
 from agentkit.tools._observed import refuse_awaitable, settled
-from agentkit.tools._plan import Body, keep, plan_of
+from agentkit.tools._plan import plan_of
 from agentkit.tools._problems import as_validation_error
 
 
-@keep
+@runs_as_langchain
 class FunctionTool(StructuredTool):
     """A StructuredTool whose injected parameters are found however they are written, also outside a ToolNode.
 
@@ -21,7 +23,7 @@ class FunctionTool(StructuredTool):
     """
 
     @property
-    def _injected_args_keys(self) -> frozenset[str]:  # type: ignore[override]
+    def _injected_args_keys(self) -> frozenset[str]:
         return plan_of(self).injected
 
     @override

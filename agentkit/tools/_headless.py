@@ -31,8 +31,8 @@ class HeadlessTool(BaseTool):
     async def _arun(self, *args: Any, **kwargs: Any) -> NoReturn:
         self._run()
 
-    def __call__(self, function: Callable[..., Any]) -> NoReturn:
-        """Using a headless tool as a decorator is a mistake; raises DefinitionError with the way to write it."""
+    def __call__(self, _function: Callable[..., Any], /) -> NoReturn:
+        """Raises DefinitionError: a headless tool is no decorator."""
         raise DefinitionError(
             f"tool(name={self.name!r}, ...) made a headless tool, which has no body; "
             f"to decorate a function, give the name first: @tool({self.name!r}, ...)"

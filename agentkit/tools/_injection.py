@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from langchain_core.callbacks import BaseCallbackManager
-from langchain_core.callbacks.manager import RunManagerMixin
+from langchain_core.callbacks import BaseCallbackManager, BaseRunManager
 from langchain_core.runnables import RunnableConfig
 
 from agentkit.errors import DefinitionError, InjectionError
@@ -46,7 +45,7 @@ class Injection:
 
 
 def injection_of(parameter: Parameter) -> Injection | None:
-    """How a parameter is filled by the run; None for one that the model fills. Raises DefinitionError for two ways at once."""
+    """How the run fills a parameter; None for one that the model fills. Raises DefinitionError for two ways at once."""
     annotation = parameter.annotation
     kind, field = _kind(parameter)
     if kind is None:
@@ -73,9 +72,8 @@ def _kind(parameter: Parameter) -> tuple[Kind | None, str | None]:
     found = [(kind, marker) for marker in markers(annotation) if (kind := _marked(marker))]
     special = [pair for pair in found if pair[0] != "custom"]
     if len(special) > 1:
-        raise DefinitionError(
-            f"parameter {parameter.name!r} is to be injected in two ways: {special[0][1]!r} and {special[1][1]!r}; keep one"
-        )
+        ways = " and ".join(repr(marker) for _, marker in special)
+        raise DefinitionError(f"parameter {parameter.name!r} is to be injected in two ways: {ways}; keep one")
     if found:
         kind, marker = (special or found)[0]
         return kind, marker.field if isinstance(marker, InjectedState) else None
@@ -106,7 +104,7 @@ def _is_manager(annotation: Any) -> bool:
     if isinstance(annotation, str):
         return "Callback" in annotation
     return any(
-        (isinstance(member, type) and issubclass(member, BaseCallbackManager | RunManagerMixin))
+        (isinstance(member, type) and issubclass(member, BaseCallbackManager | BaseRunManager))
         or "Callback" in getattr(member, "__forward_arg__", "")
         for member in members(annotation)
     )
@@ -118,32 +116,19 @@ def getter_of(injection: Injection, tool: str) -> Getter:
     It raises InjectionError, naming tool, parameter and fix, where the run does not have the value and the parameter
     can do without neither by default nor by None.
     """
-    match injection.kind:
-        case "runtime":
-            return _itself
-        case "config":
-            return operator.attrgetter("config")
-        case "call_id":
-            return _or_absent(injection, operator.attrgetter("tool_call_id"), tool, "the run has no tool call id")
-        case "store":
-            return _or_absent(
-                injection, operator.attrgetter("store"), tool, "the graph has no store; compile it with store="
-            )
-        case "state":
-            return _itself_state if injection.field is None else _state_field(injection, injection.field, tool)
-        case "manager":
-            return _omit
-        case "custom":
-            return _or_absent(
-                injection, _none, tool, "nobody supplies it: InjectedToolArg is for tools that are called by hand"
-            )
+    if injection.kind == "state":
+        return _whole_state if injection.field is None else _state_field(injection, injection.field, tool)
+    if injection.kind in _SIMPLE:
+        return _SIMPLE[injection.kind]
+    get, why = _ABSENT[injection.kind]
+    return _or_absent(injection, get, tool, why)
 
 
 def _itself(runtime: ToolRuntime[Any, Any]) -> Any:
     return runtime
 
 
-def _itself_state(runtime: ToolRuntime[Any, Any]) -> Any:
+def _whole_state(runtime: ToolRuntime[Any, Any]) -> Any:
     # a tool that asks for "the state" was promised a mapping, also where the graph's state is a bare list of messages
     state = runtime.state
     return {"messages": state} if isinstance(state, list) else state
@@ -155,6 +140,14 @@ def _omit(_runtime: ToolRuntime[Any, Any]) -> Any:
 
 def _none(_runtime: ToolRuntime[Any, Any]) -> Any:
     return None
+
+
+_SIMPLE: dict[Kind, Getter] = {"runtime": _itself, "config": operator.attrgetter("config"), "manager": _omit}
+_ABSENT: dict[Kind, tuple[Getter, str]] = {
+    "call_id": (operator.attrgetter("tool_call_id"), "the call has no id"),
+    "store": (operator.attrgetter("store"), "the graph has no store; compile it with store="),
+    "custom": (_none, "InjectedToolArg is filled by whoever calls the tool by hand, and nobody does"),
+}
 
 
 def _absent(injection: Injection, tool: str, why: str) -> Any:

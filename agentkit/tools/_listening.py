@@ -7,6 +7,7 @@ from langchain_core.globals import get_debug
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langchain_core.tracers import context as tracing
+from langchain_core.utils.env import env_var_is_set
 from langsmith.run_helpers import get_tracing_context
 from langsmith.utils import tracing_is_enabled
 
@@ -28,9 +29,9 @@ def is_heard(tool: BaseTool, config: RunnableConfig, *, any_handler: bool = Fals
             return True
     if tool.callbacks or tool.verbose or get_debug():
         return True
-    return _is_traced(configured=isinstance(callbacks, BaseCallbackManager)) or any(
-        hook[0].get() is not None or hook[3] is not None for hook in _hooks
-    )
+    if _is_traced(configured=isinstance(callbacks, BaseCallbackManager)):
+        return True
+    return any(hook[0].get() is not None or (hook[3] is not None and env_var_is_set(hook[3])) for hook in _hooks)
 
 
 def _is_deaf(handler: BaseCallbackHandler) -> bool:

@@ -14,8 +14,8 @@ def check_name(name: object) -> str:
         raise DefinitionError(f"a tool's name must be a string, not {name!r}")
     if not _NAME.fullmatch(name):
         raise DefinitionError(
-            f"tool name {name[:100]!r} is refused by model providers: use letters, digits, '_' and '-', at most {_LONGEST}; "
-            f"for example {proposed(name)!r}"
+            f"tool name {name[:100]!r} is refused by model providers; "
+            f"use at most {_LONGEST} letters, digits, '_' and '-', such as {proposed(name)!r}"
         )
     return name
 

@@ -8,7 +8,8 @@ from langchain_core.tools import BaseTool
 from typing_extensions import override
 
 from agentkit.errors import ArgumentsError
-from agentkit.tools._plan import Body, Runtime
+from agentkit.tools._bodies import Body
+from agentkit.tools._plan import Runtime
 from agentkit.tools._problems import as_validation_error
 
 
@@ -58,7 +59,7 @@ class Observed(BaseTool):
         )
 
     @property
-    def _injected_args_keys(self) -> frozenset[str]:  # type: ignore[override]
+    def _injected_args_keys(self) -> frozenset[str]:
         return frozenset()
 
     @override

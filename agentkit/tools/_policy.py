@@ -10,7 +10,7 @@ from langchain_core.tools import BaseTool
 
 from agentkit.errors import DefinitionError
 from agentkit.tools._accepted import as_tool_object
-from agentkit.tools._policy_checks import choice, exceptions, flag, number, state_keys, whole
+from agentkit.tools._policy_checks import choice, exceptions, flag, name_of_group, number, state_keys, whole
 
 OnCrash: TypeAlias = Literal["unknown", "rerun", "ask"] | Callable[..., object]
 OnError: TypeAlias = Literal["report", "hide", "raise"] | Callable[[Exception, ToolCall], str]
@@ -43,7 +43,7 @@ class ToolPolicy:
         dedupe: identical calls of one batch run once, and each gets the result.
 
     State and size
-        writes: the state keys that this tool updates; parallel writers of a key without a reducer are refused at build time.
+        writes: the state keys that this tool updates; a key without a reducer is refused when the graph is built.
         max_output: the longest result text in characters; more is cut in the middle and kept whole as the artifact.
         on_replay: a call that a fork of the thread meets again: "rerun" or "reuse" its recorded result.
         transactional: effect and record share one database transaction.
@@ -82,10 +82,7 @@ class ToolPolicy:
         choice("on_replay", self.on_replay, ("rerun", "reuse"))
         for name in ("jitter", "sequential", "dedupe", "transactional"):
             flag(name, getattr(self, name))
-        if self.group is not None and not (isinstance(self.group, str) and self.group and self.limit):
-            raise DefinitionError(
-                f"policy: group={self.group!r} needs a name and limit=, how many calls of the group may run at once"
-            )
+        name_of_group("group", self.group, limit=self.limit)
 
     def should_retry(self, error: Exception, attempt: int) -> bool:
         """Whether a call that failed with this error is tried again; the first attempt is number 1."""

@@ -6,12 +6,12 @@ from typing import cast
 
 from agentkit.errors import DefinitionError
 
+_SHOWN = 80  # characters of a wrong value
+
 
 def _wrong(field: str, value: object, wanted: str) -> DefinitionError:
-    shown = repr(value)
-    return DefinitionError(
-        f"policy: {field}={shown if len(shown) <= 80 else shown[:77] + '...'} makes no sense; give {wanted}"
-    )
+    shown = repr(value)[:_SHOWN]
+    return DefinitionError(f"policy: {field}={shown} makes no sense; give {wanted}")
 
 
 def number(
@@ -53,10 +53,20 @@ def flag(field: str, value: object) -> None:
         raise _wrong(field, value, "True or False")
 
 
+def name_of_group(field: str, value: object, *, limit: int | None) -> None:
+    """None, or a name that comes with a limit."""
+    if value is None:
+        return
+    if not isinstance(value, str) or not value:
+        raise _wrong(field, value, "a name, or None")
+    if limit is None:
+        raise DefinitionError(f"policy: {field}={value!r} does nothing alone; add limit=, how many may run at once")
+
+
 def exceptions(field: str, value: object) -> tuple[type[Exception], ...] | Callable[[Exception], bool]:
-    """Exception classes as a tuple, or a function. A single class and any collection of classes are accepted; a class is callable, so it is looked at first."""
+    """Exception classes as a tuple, or a function. A single class and any collection of classes are accepted."""
     wanted = "exception classes, or a function from the exception to bool"
-    if isinstance(value, type):
+    if isinstance(value, type):  # before functions, since a class is callable
         value = (value,)
     if callable(value):
         return cast("Callable[[Exception], bool]", value)

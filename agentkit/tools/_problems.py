@@ -16,11 +16,14 @@ _GOT = 100  # characters of a wrong value that are shown
 _TEXT = 200  # characters of a foreign validator's message that are shown
 _MANY = 20  # problems that are listed; the model cannot use more
 _NOTHING: Any = object()
+_NO_SUCH = "there is no such argument"
+_UNKNOWN = ("extra_forbidden", "value_error.extra")
+_MISSING = ("missing", "value_error.missing")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Problem:
-    """One thing that is wrong with the arguments of a call; `expected` and `got` are "" where there is nothing to say."""
+    """One thing that is wrong with a call's arguments; `expected` and `got` are "" where there is nothing to say."""
 
     field: str
     problem: str
@@ -49,8 +52,7 @@ def unknown_names(names: Iterable[str], args: Mapping[str, Any], known: Sequence
     """Problems for arguments that the tool does not have."""
     expected = f"only {', '.join(known)}" if known else "no arguments"
     return [
-        Problem(field=name, problem="there is no such argument", expected=expected, got=shortened(args[name]))
-        for name in names
+        Problem(field=name, problem=_NO_SUCH, expected=expected, got=shortened(args[name])) for name in sorted(names)
     ]
 
 
@@ -77,7 +79,10 @@ def pydantic_problems(
         loc = tuple(error["loc"])
         if loc and loc[0] in hidden:
             continue
-        missing = error["type"] in ("missing", "value_error.missing")
+        if error["type"] in _UNKNOWN:
+            problems.append(Problem(field=_path(loc), problem=_NO_SUCH, got=shortened(error.get("input", _NOTHING))))
+            continue
+        missing = error["type"] in _MISSING
         # `got` comes from what the model gave: pydantic's own input may be a whole that holds injected values
         got = _NOTHING if missing or not loc or loc == ("__root__",) else _at(args, loc, error.get("input", _NOTHING))
         problems.append(

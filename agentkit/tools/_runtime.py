@@ -1,7 +1,7 @@
 """What a tool's body gets of the run it belongs to."""
 
 from dataclasses import dataclass
-from typing import Generic, Literal, TypedDict
+from typing import Any, Generic, Literal, TypedDict
 
 from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, ToolException
 from langgraph.prebuilt import InjectedState, InjectedStore
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 ContextT = TypeVar("ContextT", default=None)
-StateT = TypeVar("StateT", default=dict)
+StateT = TypeVar("StateT", default=dict[str, Any])
 
 
 class ToolProgress(TypedDict):
@@ -41,8 +41,8 @@ class ToolProgress(TypedDict):
 class ToolRuntime(LangGraphToolRuntime[ContextT, StateT], Generic[ContextT, StateT]):
     """The run, as one tool call sees it: annotate a parameter with it and it is filled in, hidden from the model.
 
-    It holds what langgraph's `ToolRuntime` holds (`state`, `context`, `config`, `stream_writer`, `tool_call_id`, `store`,
-    `tools`, `execution_info`, `server_info`), and in addition:
+    It holds what langgraph's `ToolRuntime` holds (`state`, `context`, `config`, `stream_writer`, `tool_call_id`,
+    `store`, `tools`, `execution_info`, `server_info`), and in addition:
 
     - `tool_name`: the name of the tool that is called.
     - `idempotency_key`: the same string whenever this very call is run again (a retry, a resumed run, another worker),

@@ -10,7 +10,7 @@ import inspect
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ForwardRef, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ForwardRef, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 EMPTY = inspect.Parameter.empty
 _UNIONS = (Union, types.UnionType)
@@ -84,15 +84,19 @@ def plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
             function = function.__func__
         elif hasattr(function, "__wrapped__") and not hasattr(function, "__signature__"):
             function = function.__wrapped__
-        elif inspect.isclass(function):
-            return getattr(function, "__init__", function)
-        elif not inspect.isroutine(function) and not inspect.isfunction(getattr(function, "__call__", None)):
-            call = getattr(function, "__call__", None)
-            if call is None or not inspect.ismethod(call):
-                return function
-            function = call
-        else:
+        elif inspect.isroutine(function):
             return function
+        elif inspect.isclass(function):
+            return cast("Callable[..., Any]", function.__init__)
+        else:
+            function = type(function).__call__
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether calling it gives a coroutine."""
+    if inspect.isroutine(function) or isinstance(function, functools.partial):
+        return inspect.iscoroutinefunction(function)
+    return inspect.iscoroutinefunction(type(function).__call__)
 
 
 def _closure(function: Callable[..., Any]) -> dict[str, Any]:
@@ -126,13 +130,14 @@ def is_resolved(annotation: Any) -> bool:
     """Whether no part of the annotation is still a string."""
     if isinstance(annotation, str | ForwardRef):
         return False
-    if get_origin(annotation) is Annotated:
-        return is_resolved(get_args(annotation)[0])
-    return all(is_resolved(part) for part in get_args(annotation) if not isinstance(part, str))
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return True
+    return all(map(is_resolved, parts[:1] if origin is Annotated else parts))
 
 
 def members(annotation: Any) -> Iterator[Any]:
-    """The types that a value of this annotation may have: unions and `Annotated` taken apart, generics as their origin."""
+    """The types that a value may have: unions and `Annotated` taken apart, generics as their origin."""
     origin = get_origin(annotation)
     if origin is Annotated:
         yield from members(get_args(annotation)[0])
@@ -175,27 +180,27 @@ def is_type(annotation: Any, wanted: type) -> bool:
     return False
 
 
-def _named(text: str) -> set[str]:
+def _named(text: str) -> frozenset[str]:
     """The names of the types in a written annotation: those of a union, and the generic itself, not its arguments."""
     try:
         return _heads(ast.parse(text.strip(), mode="eval").body)
     except SyntaxError:
-        return set()
+        return frozenset()
 
 
-def _heads(node: ast.expr) -> set[str]:
+def _heads(node: ast.expr) -> frozenset[str]:
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
-            return {name}
+            return frozenset((name,))
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             return _heads(left) | _heads(right)
         case ast.Subscript(value=value, slice=inner):
-            name = _heads(value)
+            generic = _heads(value)
             parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-            if name & {"Optional", "Union"}:
-                return set().union(*map(_heads, parts))
-            return _heads(parts[0]) if name == {"Annotated"} else name
+            if generic & {"Optional", "Union"}:
+                return frozenset().union(*map(_heads, parts))
+            return _heads(parts[0]) if "Annotated" in generic else generic
         case ast.Constant(value=str(text)):
             return _named(text)
         case _:
-            return set()
+            return frozenset()

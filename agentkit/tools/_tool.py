@@ -85,13 +85,13 @@ def tool(
 ) -> BaseTool | Callable[[Body], BaseTool]:
     """Make a tool of a function or a Runnable, or a headless tool of a name, a description and a schema.
 
-    Use it as `@tool`, `@tool("name")`, `@tool(return_direct=True)`, `tool(function)`, `tool("name", runnable)`, or, for a tool
-    that the client runs, `tool(name=…, description=…, args_schema=…)`. The docstring is the description, and the type
-    hints are the schema, unless `description` and `args_schema` are given. All other arguments mean what they mean in
-    LangChain's `tool`; `policy` says how the calls are run.
+    Use it as `@tool`, `@tool("name")`, `@tool(return_direct=True)`, `tool(function)`, `tool("name", runnable)`, or, for a
+    tool that the client runs, `tool(name=…, description=…, args_schema=…)`. The docstring is the description, and the
+    type hints are the schema, unless `description` and `args_schema` are given. All other arguments mean what they mean
+    in LangChain's `tool`; `policy` says how the calls are run.
 
-    A parameter annotated with `ToolRuntime`, `InjectedState`, `InjectedStore`, `InjectedToolCallId` or `RunnableConfig` is
-    filled by the run: the model does not see it, and a value that the model gives for it is dropped.
+    A parameter annotated with `ToolRuntime`, `InjectedState`, `InjectedStore`, `InjectedToolCallId` or `RunnableConfig`
+    is filled by the run: the model does not see it, and a value that the model gives for it is dropped.
 
     Raises:
         DefinitionError: the name, the signature or the schema cannot work; the message has the fix.
@@ -142,7 +142,7 @@ def _headless(name: str | None, result_schema: Schema | None, options: dict[str,
     settings = _options(options)
     if name is None or settings.description is None or settings.args_schema is None:
         raise DefinitionError(
-            "a headless tool needs name=, description= and args_schema=; to name a function's tool, write @tool('the_name')"
+            "a headless tool needs name=, description= and args_schema=; for a function write @tool('the_name')"
         )
     return HeadlessTool(
         name=check_name(name),
