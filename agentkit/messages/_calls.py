@@ -1,10 +1,25 @@
 """Which calls are open, and whose they are. All scans start at the end: what is asked for stands there."""
 
 from collections.abc import Iterator, Sequence
+from typing import TypeGuard
 
 from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall, ToolCall, ToolMessage
 
 Call = ToolCall | InvalidToolCall
+
+# Message classes are abstract, and `isinstance` with a class that does not fit costs ten times as much as this.
+AI_TYPES = frozenset({"ai", "AIMessageChunk"})
+RESULT_TYPES = frozenset({"tool", "ToolMessageChunk"})
+
+
+def is_ai(message: BaseMessage) -> TypeGuard[AIMessage]:
+    """Whether `message` is an AI message."""
+    return message.type in AI_TYPES
+
+
+def is_result(message: BaseMessage) -> TypeGuard[ToolMessage]:
+    """Whether `message` is a result."""
+    return message.type in RESULT_TYPES
 
 
 def open_calls(messages: Sequence[BaseMessage]) -> list[ToolCall]:
@@ -16,9 +31,9 @@ def open_calls(messages: Sequence[BaseMessage]) -> list[ToolCall]:
     answered: list[str] = []
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
-        if isinstance(message, ToolMessage):
+        if is_result(message):
             answered.append(message.tool_call_id)
-        elif isinstance(message, AIMessage):
+        elif is_ai(message):
             calls = message.tool_calls
             if not answered:
                 return list(calls)
@@ -52,9 +67,9 @@ def owner_of(messages: Sequence[BaseMessage], call_id: str) -> AIMessage | None:
     nearest: AIMessage | None = None
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
-        if isinstance(message, ToolMessage):
+        if is_result(message):
             results += message.tool_call_id == call_id
-        elif isinstance(message, AIMessage):
+        elif is_ai(message):
             mine = sum(call.get("id") == call_id for call in calls_of(message))
             if mine > results:
                 return message
@@ -70,6 +85,6 @@ def calls_of(message: AIMessage) -> Iterator[Call]:
     yield from message.invalid_tool_calls
 
 
-def has_calls(message: BaseMessage) -> bool:
+def has_calls(message: BaseMessage) -> TypeGuard[AIMessage]:
     """Whether `message` is an AI message that expects results."""
-    return isinstance(message, AIMessage) and bool(message.tool_calls or message.invalid_tool_calls)
+    return message.type in AI_TYPES and bool(message.tool_calls or message.invalid_tool_calls)  # type: ignore[attr-defined]  # the type says so

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 
+from agentkit.messages._calls import is_ai
 from agentkit.messages._faults import plan
 
 
@@ -17,7 +18,7 @@ def safe_cut(messages: Sequence[BaseMessage], index: int) -> int:
     size = len(messages)
     cut = min(index, size) if index >= 0 else max(size + index, 0)
     made = plan(messages)
-    last = next((at for at in range(size - 1, -1, -1) if isinstance(messages[at], AIMessage)), None)
+    last = next((at for at in range(size - 1, -1, -1) if is_ai(messages[at])), None)
     spans: list[tuple[int, int]] = []
     for group in made.groups.values():
         places = [slot.at for slot in group.slots if slot.at is not None]

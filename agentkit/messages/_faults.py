@@ -7,7 +7,7 @@ from typing import Literal, cast
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from agentkit.messages._blocks import listing_its_calls, lists_its_calls, unlisted_ids
-from agentkit.messages._calls import Call, calls_of, has_calls
+from agentkit.messages._calls import AI_TYPES, RESULT_TYPES, Call, calls_of, has_calls, is_ai, is_result
 from agentkit.messages._ids import result_id
 
 FaultKind = Literal[
@@ -63,32 +63,52 @@ class Group:
 
 @dataclass(slots=True)
 class Plan:
-    """Who owns which result. `dropped` are the indexes of results that answer nothing."""
+    """Who owns which result, from `start` on. `dropped` are the indexes of results that answer nothing."""
 
+    start: int
     groups: dict[int, Group] = field(default_factory=dict)
     owner: dict[int, Group] = field(default_factory=dict)
     dropped: dict[int, Literal["orphan", "duplicate"]] = field(default_factory=dict)
 
 
-def is_valid(messages: Sequence[BaseMessage]) -> bool:
-    """Whether every call is named, and answered exactly once, directly after its AI message, in call order."""
-    expected: list[str] = []  # ids whose results must come next, last one first
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            if not expected or expected.pop() != message.tool_call_id:
-                return False
+def valid_prefix(messages: Sequence[BaseMessage]) -> int:
+    """How many messages at the front are a valid history by themselves; all of them if nothing is wrong.
+
+    Valid: every call is named and answered exactly once, directly after its AI message, in call order.
+    """
+    expected: list[str | None] = []  # ids whose results must come next, last one first
+    group = 0  # where the AI message stands that expects them
+    for index, message in enumerate(messages):
+        kind = message.type
+        if kind in RESULT_TYPES:
+            if not expected:
+                return index
+            if expected.pop() != message.tool_call_id:  # type: ignore[attr-defined]  # the type says so
+                return group
         elif expected:
-            return False
-        elif isinstance(message, AIMessage):
-            if not lists_its_calls(message):
-                return False
-            if not (message.tool_calls or message.invalid_tool_calls):
-                continue
-            ids = [call.get("id") for call in calls_of(message)]
-            if not all(ids) or (len(ids) > 1 and len(set(ids)) != len(ids)):
-                return False
-            expected = ids[::-1]  # type: ignore[assignment]  # all of them are set
-    return not expected
+            return group
+        elif kind in AI_TYPES:
+            expected = _expected(cast("AIMessage", message))
+            if None in expected:
+                return index
+            group = index
+    return group if expected else len(messages)
+
+
+def _expected(message: AIMessage) -> list[str | None]:
+    """The ids of the results that must follow, last one first; a None among them if a provider refuses the calls."""
+    if not lists_its_calls(message):
+        return [None]
+    calls = message.tool_calls
+    if message.invalid_tool_calls:
+        ids = [call.get("id") or None for call in calls_of(message)]
+    elif not calls:
+        return []
+    else:
+        ids = [call["id"] or None for call in calls]
+    if len(ids) > 1 and len(set(ids)) != len(ids):
+        return [None]
+    return ids[::-1]
 
 
 def check_history(messages: Sequence[BaseMessage]) -> list[Fault]:
@@ -97,19 +117,21 @@ def check_history(messages: Sequence[BaseMessage]) -> list[Fault]:
     Pure. A result belongs to the nearest earlier AI message that has its call open; failing that, to the next later
     one with such a call.
     """
-    if is_valid(messages):
+    start = valid_prefix(messages)
+    if start == len(messages):
         return []
-    return faults_of(messages, plan(messages))
+    return faults_of(messages, plan(messages, start))
 
 
-def plan(messages: Sequence[BaseMessage]) -> Plan:
-    """Find each result's owner."""
-    made = Plan()
+def plan(messages: Sequence[BaseMessage], start: int = 0) -> Plan:
+    """Find the owner of each result from `start` on; what stands before must be valid, and has all its results."""
+    made = Plan(start=start)
     waiting: dict[str, list[tuple[Group, Slot]]] = {}  # open calls by id, nearest last
-    known: set[str] = set()
+    known = {call.get("id") or "" for message in messages[:start] if has_calls(message) for call in calls_of(message)}
     early: list[int] = []
-    for index, message in enumerate(messages):
-        if isinstance(message, AIMessage):
+    for index in range(start, len(messages)):
+        message = messages[index]
+        if is_ai(message):
             listing = message if lists_its_calls(message) else listing_its_calls(message, _answered(messages))
             if listing is message and not has_calls(message):
                 continue
@@ -118,7 +140,7 @@ def plan(messages: Sequence[BaseMessage]) -> Plan:
                 call_id = slot.call.get("id") or ""
                 known.add(call_id)
                 waiting.setdefault(call_id, []).append((group, slot))
-        elif isinstance(message, ToolMessage):
+        elif is_result(message):
             if stack := waiting.get(message.tool_call_id):
                 made.owner[index], slot = stack.pop()
                 slot.at = index
@@ -131,7 +153,7 @@ def plan(messages: Sequence[BaseMessage]) -> Plan:
 
 
 def _answered(messages: Sequence[BaseMessage]) -> set[str]:
-    return {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+    return {message.tool_call_id for message in messages if is_result(message)}
 
 
 def _slots(message: AIMessage) -> Iterator[Slot]:
@@ -180,10 +202,11 @@ def faults_of(messages: Sequence[BaseMessage], made: Plan) -> list[Fault]:
     """Name the faults of a planned history, by position."""
     faults: list[Fault] = []
     misplaced = {index for group in made.groups.values() for index in _misplaced(group, made)}
-    for index, message in enumerate(messages):
+    for index in range(made.start, len(messages)):
+        message = messages[index]
         if index in made.groups:
             faults.extend(_call_faults(made.groups[index], cast("AIMessage", message)))
-        elif isinstance(message, ToolMessage):
+        elif is_result(message):
             kind: FaultKind
             if index in made.dropped:
                 kind = made.dropped[index]

@@ -8,6 +8,7 @@ reason nothing here is random, and nothing that was once applied can fail when i
 import json
 import logging
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, cast
 
 from langchain_core.messages import (
@@ -22,7 +23,7 @@ from langchain_core.messages import (
     message_chunk_to_message,
 )
 
-from agentkit.messages._calls import calls_of, has_calls
+from agentkit.messages._calls import RESULT_TYPES, calls_of, has_calls, is_result
 from agentkit.messages._faults import fits
 from agentkit.messages._ids import stable_id
 
@@ -32,13 +33,18 @@ Write = MessageLikeRepresentation | list[MessageLikeRepresentation]
 
 _log = logging.getLogger("agentkit.messages")
 
+_ROLES = frozenset({"human", "user", "ai", "assistant", "system", "developer"})
+
+_ID = attrgetter("id")
+
 _FOREIGN = 1 << 30  # ranks behind every call
 
 
 def history(state: Sequence[MessageLikeRepresentation], writes: Sequence[Write]) -> list[AnyMessage]:
     """Apply `writes`, in order, to the messages in `state`: the reducer for a DeltaChannel.
 
-    Each write is a message, a dict, a string, a (role, text) tuple, or a list of these.
+    Each write is a message, a dict, a string, a (role, text) tuple, or a list of these. A list of a role's name and a
+    text is read as such a tuple.
 
     - A message whose id is in the list replaces it in place; else it is appended.
     - A result goes directly after the nearest earlier AI message that has its call open, in call order. A second
@@ -71,11 +77,21 @@ def add_history(
 def _flattened(writes: Sequence[Write]) -> list[BaseMessage]:
     items: list[Any] = []
     for write in writes:
-        if isinstance(write, list):
+        if isinstance(write, list) and not _is_pair(write):
             items.extend(write)
         else:
             items.append(write)
     return _messages(items)
+
+
+def _is_pair(write: list[Any]) -> bool:
+    """Whether a list is a (role, text) tuple: savers keep tuples as lists, and a replay must read what the run read."""
+    return (
+        len(write) == 2  # noqa: PLR2004  # a role and a text
+        and isinstance(write[0], str)
+        and write[0] in _ROLES
+        and isinstance(write[1], str | list)
+    )
 
 
 def _messages(items: Sequence[Any]) -> list[BaseMessage]:
@@ -97,20 +113,22 @@ def _messages(items: Sequence[Any]) -> list[BaseMessage]:
 class _Fold:
     """The list under construction. `_tail` remembers the places of the last AI message, so that appending is cheap."""
 
-    __slots__ = ("_answered", "_ids", "_tail", "messages")
+    __slots__ = ("_answered", "_early", "_ids", "_tail", "messages")
 
     def __init__(self, state: Sequence[Any]) -> None:
         self._tail: _Places | None = None
-        self._answered: set[str] | None = None  # at least the call ids of all results in the list, once needed
+        # At least the call ids of all results, and of those whose AI message did not come yet; once they are needed.
+        self._answered: set[str] | None = None
+        self._early: set[str] | None = None
         self.messages: list[AnyMessage] = []
         self._ids: set[str] = set()
         try:
-            ids = [message.id for message in state]
+            ids = set(map(_ID, state))
         except AttributeError:
-            ids = [None]
-        if all(ids):
+            ids = {None}
+        if None not in ids and "" not in ids:
             self.messages = list(state)
-            self._ids = set(cast("list[str]", ids))
+            self._ids = ids
             return
         for message in _messages(state):  # a state that no reducer made: given by hand, or by an Overwrite
             self._insert(len(self.messages), self._named(message))
@@ -122,13 +140,14 @@ class _Fold:
         named = self._named(message)
         if named.id in self._ids:
             self._replace(named)
-        elif isinstance(named, ToolMessage):
+        elif is_result(named):
             self._place(named, len(self.messages))
         else:
             self._insert(len(self.messages), named)
             if has_calls(named):
                 self._tail = None
-                self._adopt(len(self.messages) - 1)
+                if self._may_be_early(named):
+                    self._adopt(len(self.messages) - 1)
 
     def _named(self, message: BaseMessage) -> AnyMessage:
         if message.id:
@@ -143,11 +162,12 @@ class _Fold:
     def _insert(self, at: int, message: AnyMessage) -> None:
         self.messages.insert(at, message)
         self._ids.add(cast("str", message.id))
-        if self._answered is not None and isinstance(message, ToolMessage):
+        if self._answered is not None and is_result(message):
             self._answered.add(message.tool_call_id)
 
     def _remove(self, message_id: str) -> None:
         self._tail = None
+        self._early = None
         if message_id == REMOVE_ALL_MESSAGES:
             self.messages = []
             self._ids = set()
@@ -162,13 +182,14 @@ class _Fold:
         while self.messages[at].id != message.id:
             at -= 1
         old = self.messages[at]
-        if not isinstance(message, ToolMessage):
+        if not is_result(message):
             self._tail = None
+            self._early = None
             self.messages[at] = message
             if has_calls(message):
                 self._sort(at)
                 self._adopt(at)
-        elif isinstance(old, ToolMessage) and old.tool_call_id == message.tool_call_id:
+        elif is_result(old) and old.tool_call_id == message.tool_call_id:
             self.messages[at] = message
         else:
             self._tail = None
@@ -185,6 +206,8 @@ class _Fold:
             if places is None:
                 if not known:
                     self._insert(otherwise, result)
+                    if self._early is not None:
+                        self._early.add(call_id)
                 return
         if places is not self._tail:
             self._tail = None  # what is inserted before it moves it
@@ -196,7 +219,7 @@ class _Fold:
         newest = True
         for at in range(len(self.messages) - 1, -1, -1):
             message = self.messages[at]
-            if not isinstance(message, AIMessage) or not has_calls(message):
+            if not has_calls(message):
                 continue
             if any((call.get("id") or "") == call_id for call in calls_of(message)):
                 known = True
@@ -211,7 +234,7 @@ class _Fold:
     def _sort(self, at: int) -> None:
         """Bring the results behind a replaced AI message into its call order; those it does not expect go last."""
         end = at + 1
-        while end < len(self.messages) and isinstance(self.messages[end], ToolMessage):
+        while end < len(self.messages) and is_result(self.messages[end]):
             end += 1
         run = cast("list[ToolMessage]", self.messages[at + 1 : end])
         del self.messages[at + 1 : end]
@@ -225,14 +248,24 @@ class _Fold:
         after = at + 1 + len(run) - len(foreign)
         self.messages[after:after] = foreign
 
-    def _adopt(self, at: int) -> None:
-        """Bring the results that were written before their AI message to it."""
-        owner = cast("AIMessage", self.messages[at])
+    def _may_be_early(self, owner: AIMessage) -> bool:
+        """Whether a result of `owner`, the newest AI message, can have been written before it."""
         calls = {call.get("id") or "" for call in calls_of(owner)}
         if self._answered is None:
-            self._answered = {m.tool_call_id for m in self.messages if isinstance(m, ToolMessage)}
+            self._answered = {
+                message.tool_call_id  # type: ignore[union-attr]  # the type says so
+                for message in self.messages
+                if message.type in RESULT_TYPES
+            }
         if self._answered.isdisjoint(calls):
-            return
+            return False
+        if self._early is None:
+            self._early = _early_ids(self.messages[:-1])
+        return not self._early.isdisjoint(calls)
+
+    def _adopt(self, at: int) -> None:
+        """Bring the results that were written before their AI message to it."""
+        calls = {call.get("id") or "" for call in calls_of(cast("AIMessage", self.messages[at]))}
         loose = self._loose(at, calls)
         if not loose:
             return
@@ -253,7 +286,7 @@ class _Fold:
         holder: dict[str, int] = {}  # call id → the nearest AI message so far that has it
         loose: list[int] = []
         for index, message in enumerate(self.messages):
-            if isinstance(message, ToolMessage):
+            if is_result(message):
                 call_id = message.tool_call_id
                 if call_id not in calls or places.holds(index):
                     continue
@@ -261,7 +294,7 @@ class _Fold:
                 early = held_by is None and index < at
                 if held_by == at or (early and any(fits(owner, call, message) for call in calls_of(owner))):
                     loose.append(index)
-            elif isinstance(message, AIMessage) and has_calls(message):
+            elif has_calls(message):
                 holder.update((call.get("id") or "", index) for call in calls_of(message))
         return loose
 
@@ -280,7 +313,7 @@ class _Places:
             self._open.setdefault(calls[rank].get("id") or "", []).append(rank)
         for index in range(at + 1, len(messages)):
             result = messages[index]
-            if not isinstance(result, ToolMessage):
+            if not is_result(result):
                 break
             ranks = self._open.get(result.tool_call_id)
             self._run.append(ranks.pop() if ranks else _FOREIGN)
@@ -302,6 +335,19 @@ class _Places:
         """Whether the message at `index` is a result in its place."""
         place = index - self._at - 1
         return 0 <= place < len(self._run) and self._run[place] != _FOREIGN
+
+
+def _early_ids(messages: Sequence[AnyMessage]) -> set[str]:
+    """The call ids of the results that no AI message before them has."""
+    called: set[str] = set()
+    early: set[str] = set()
+    for message in messages:
+        if is_result(message):
+            if message.tool_call_id not in called:
+                early.add(message.tool_call_id)
+        elif has_calls(message):
+            called.update(call.get("id") or "" for call in calls_of(message))
+    return early
 
 
 def _said(message: BaseMessage) -> str:

@@ -6,8 +6,8 @@ from typing import cast
 from langchain_core.messages import AIMessage, AnyMessage, InvalidToolCall, ToolCall, ToolMessage
 
 from agentkit.errors import PairingError
-from agentkit.messages._calls import calls_of
-from agentkit.messages._faults import Fault, Group, faults_of, is_valid, plan
+from agentkit.messages._calls import calls_of, is_result
+from agentkit.messages._faults import Fault, Group, faults_of, plan, valid_prefix
 from agentkit.messages._ids import ensure_call_ids, result_id
 from agentkit.messages._results import invalid_result, missing_result
 
@@ -34,14 +34,16 @@ def repair_history(messages: list[AnyMessage], answer: Answer | None = None) -> 
     Raises:
         PairingError: `answer` made a result for another call.
     """
-    if is_valid(messages):
+    start = valid_prefix(messages)
+    if start == len(messages):
         return messages, []
-    made = plan(messages)
-    repaired: list[AnyMessage] = []
-    for index, message in enumerate(messages):
+    made = plan(messages, start)
+    repaired = messages[:start]
+    for index in range(start, len(messages)):
+        message = messages[index]
         if index in made.groups:
             repaired.extend(_closed(made.groups[index], messages, answer or missing_result))
-        elif not isinstance(message, ToolMessage):
+        elif not is_result(message):
             repaired.append(message)
     return repaired, faults_of(messages, made)
 
