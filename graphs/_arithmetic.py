@@ -6,7 +6,6 @@ import operator
 import re
 import unicodedata
 from collections.abc import Callable
-from typing import Any
 
 __all__ = ["calculate_text", "evaluate"]
 
@@ -123,12 +122,16 @@ def _power(base: float, exponent: float) -> float:
     return _bounded(result)
 
 
-def _bounded(value: Any) -> float:
-    if isinstance(value, complex):
-        raise ValueError("a root of a negative number is not a real number")  # noqa: TRY004  the value is at fault
-    if isinstance(value, int):
-        if value.bit_length() > MAX_BITS:
-            raise ValueError(f"the number is too large: whole numbers of up to {MAX_BITS} bits are computed")
-    elif not math.isfinite(value):
-        raise ValueError("the value is not a finite number")
-    return value
+def _bounded(value: complex) -> float:
+    """The value, if it is real, finite and not too long."""
+    match value:
+        case int():
+            if value.bit_length() > MAX_BITS:
+                raise ValueError(f"the number is too large: whole numbers of up to {MAX_BITS} bits are computed")
+            return value
+        case float():
+            if not math.isfinite(value):
+                raise ValueError("the value is not a finite number")
+            return value
+        case _:
+            raise ValueError("a root of a negative number is not a real number")

@@ -30,6 +30,9 @@ _SENTENCES: dict[str, dict[Language, str]] = {
     },
     "recall": {"en": "From memory:\n{result}", "ko": "기억하고 있는 것:\n{result}", "zh": "我记得：\n{result}"},
     "forget": {"en": "Done: {result}.", "ko": "지웠어요: {result}.", "zh": "已忘记：{result}。"},
+    "add_todo": {"en": "On the list: {item}.", "ko": "할 일에 적었어요: {item}.", "zh": "已加入待办：{item}。"},
+    "finish_todo": {"en": "{result}.", "ko": "끝냈어요: {item}.", "zh": "已完成：{item}。"},
+    "show_todos": {"en": "To do:\n{result}", "ko": "할 일:\n{result}", "zh": "待办：\n{result}"},
     "timer": {"en": "{result}.", "ko": "{result}.", "zh": "{result}。"},
 }
 _ERRORS: dict[Language, str] = {

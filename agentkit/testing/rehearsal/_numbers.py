@@ -11,9 +11,7 @@ _NUM = r"(-?\d+(?:[.,]\d+)?)"
 _UNIT = r"(°?[a-z][a-z/°²³]*\d?(?:[ _](?:miles?|foot|feet|met(?:er|re)s?|ounces?|per hour))?)"
 _UNIT_KO = r"(°?[a-z가-힣][a-z가-힣/]*?)"
 _UNIT_ZH = r"(°?[a-z\u4e00-\u9fff][a-z\u4e00-\u9fff/]*?)"
-_DATE = (
-    r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}\s*월\s*\d{1,2}\s*일|\d{1,2}月\d{1,2}[日号]|christmas|new year|크리스마스|圣诞节?)"
-)
+_DATE = r"((?:\d{4}-)?\d{1,2}-\d{1,2}|\d{1,2}\s*월\s*\d{1,2}\s*일|\d{1,2}月\d{1,2}[日号]|christmas|new year|크리스마스|圣诞节?)"
 _CLOCK = r"(\d{1,2}(?::\d{2})?\s*(?:am|pm)?)"
 _ONE = r"(an?\s|one\s|\d+(?:\.\d+)?)?"
 _ARE = r"(?:are|is|in|make)(?: there)?(?: in)?"
@@ -92,7 +90,7 @@ def _date(text: str) -> str:
         return "12-25"
     if text.lower() == "new year":
         return "01-01"
-    if re.fullmatch(r"\d{4}-\d{1,2}-\d{1,2}", text):
+    if re.fullmatch(r"[\d-]+", text):
         return text
     return "-".join(number.zfill(2) for number in re.findall(r"\d+", text))  # month and day
 
