@@ -153,7 +153,8 @@ def _tool_name(tool: Any) -> str | None:
     if isinstance(tool, dict):
         function = tool.get("function")
         named = function if isinstance(function, dict) else tool
-        return named.get("name") or named.get("title")
+        name: str | None = named.get("name", named.get("title"))
+        return name
     return getattr(tool, "name", None) or getattr(tool, "__name__", None) or type(tool).__name__
 
 
