@@ -11,7 +11,10 @@ _NUM = r"(-?\d+(?:[.,]\d+)?)"
 _UNIT = r"(°?[a-z][a-z/°²³]*\d?(?:[ _](?:miles?|foot|feet|met(?:er|re)s?|ounces?|per hour))?)"
 _UNIT_KO = r"(°?[a-z가-힣][a-z가-힣/]*?)"
 _UNIT_ZH = r"(°?[a-z\u4e00-\u9fff][a-z\u4e00-\u9fff/]*?)"
-_DATE = r"((?:\d{4}-)?\d{1,2}-\d{1,2}|\d{1,2}\s*월\s*\d{1,2}\s*일|\d{1,2}月\d{1,2}[日号]|christmas|new year|크리스마스|圣诞节?)"
+_DATE = (
+    r"((?:\d{4}-)?\d{1,2}-\d{1,2}|\d{1,2}\s*월\s*\d{1,2}\s*일|\d{1,2}月\d{1,2}[日号]"
+    r"|christmas|new year|크리스마스|圣诞节?)"
+)
 _CLOCK = r"(\d{1,2}(?::\d{2})?\s*(?:am|pm)?)"
 _ONE = r"(an?\s|one\s|\d+(?:\.\d+)?)?"
 _ARE = r"(?:are|is|in|make)(?: there)?(?: in)?"
