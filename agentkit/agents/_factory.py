@@ -22,11 +22,11 @@ from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
 from agentkit.agents._binding import Binder, tool_name
-from agentkit.agents._hooks import Hook, HookNode, find_hooks
+from agentkit.agents._hooks import Hook, HookNode, find_hooks, has_edge
 from agentkit.agents._interop import request_classes
 from agentkit.agents._limits import LimitKeeper, Limits
 from agentkit.agents._model_call import ModelNode, Setup
-from agentkit.agents._outside import OutsideWriter
+from agentkit.agents._outside import OutsideWriter, edge
 from agentkit.agents._routes import Routes
 from agentkit.agents._state import AgentState, Schemas, merge_schemas, reducers_of
 from agentkit.agents._structured import Strategies
@@ -215,11 +215,12 @@ def _graph(
         output_schema=schemas.output,
         context_schema=context_schema,
     )
-    graph.add_node("model", ModelNode(setup), input_schema=schemas.model, destinations=_model_ends(setup, hooks))
+    model: Any = ModelNode(setup)  # for langgraph's types a node's state is a TypedDict known to the type checker
+    graph.add_node("model", model, input_schema=schemas.model, destinations=_model_ends(setup, hooks))
     if tool_node is not None:
         graph.add_node("tools", tool_node, input_schema=schemas.tools, destinations=_tools_ends(setup, tool_node))
     for hook, default in hooks.with_default(routes):
-        node = HookNode(hook, routes, default=default, static_names=setup.static_names)
+        node: Any = HookNode(hook, routes, default=default, static_names=setup.static_names)
         ends = _hook_ends(hook, default, setup)
         graph.add_node(
             hook.node, node, input_schema=schemas.hooks, destinations=ends, trace_policy=node_policy(hook.middleware)
@@ -241,7 +242,12 @@ def _round_ends(setup: Setup) -> tuple[str, ...]:
     ends.append(routes.exit)
     if setup.strategies.initial is not None or routes.loop_exit != "model" or setup.chain:
         ends.append(routes.loop_entry)
-    return tuple(dict.fromkeys(ends))
+    return _drawn(ends)
+
+
+def _drawn(ends: Sequence[str]) -> tuple[str, ...]:
+    """Each end once; none for a node that only ends the run, which langgraph draws by itself."""
+    return () if set(ends) == {END} else tuple(dict.fromkeys(ends))
 
 
 def _tools_ends(setup: Setup, tool_node: AgentToolNode) -> tuple[str, ...]:
@@ -252,6 +258,8 @@ def _tools_ends(setup: Setup, tool_node: AgentToolNode) -> tuple[str, ...]:
 
 
 def _hook_ends(hook: Hook, default: str | None, setup: Setup) -> tuple[str, ...]:
+    if has_edge(hook, default):
+        return ()
     routes = setup.routes
     ends = list(_round_ends(setup)) if default is None else [default]
     targets = {"end": routes.exit, "tools": routes.tools, "model": routes.loop_entry}
@@ -259,7 +267,7 @@ def _hook_ends(hook: Hook, default: str | None, setup: Setup) -> tuple[str, ...]
         target = targets[jump]
         if target is not None and not (jump == "model" and hook.node == routes.loop_entry):
             ends.append(target)
-    return tuple(dict.fromkeys(ends))
+    return _drawn(ends)
 
 
 def _finish(compiled: CompiledStateGraph[Any, Any, Any, Any], setup: Setup, hooks: _Hooks) -> None:
@@ -279,7 +287,12 @@ def _finish(compiled: CompiledStateGraph[Any, Any, Any, Any], setup: Setup, hook
     if routes.tools is not None:
         outside(routes.tools, lambda _state: routes.loop_entry)
     for hook, default in hooks.with_default(routes):
-        outside(hook.node, after_round if default is None else lambda _state, to=default: to)  # type: ignore[misc]
+        if default is None:
+            outside(hook.node, after_round)
+        elif has_edge(hook, default):
+            compiled.nodes[hook.node].writers.append(edge(default))
+        else:
+            outside(hook.node, lambda _state, to=default: to)  # type: ignore[misc]
 
 
 def _check_names(middleware: Sequence[Any]) -> None:
@@ -287,7 +300,7 @@ def _check_names(middleware: Sequence[Any]) -> None:
     for m in middleware:
         if m.name in seen:
             raise _DuplicateMiddlewareError(
-                f"Please remove duplicate middleware instances: two are named {m.name!r}. Give one of them another name."
+                f"Please remove duplicate middleware instances: two are named {m.name!r}; give one another name"
             )
         seen.add(m.name)
 
@@ -303,8 +316,8 @@ def _check_writes(tools: Mapping[str, BaseTool], schemas: Schemas) -> None:
                 writers.setdefault(key, []).append(tool.name)
                 if not policy.sequential:
                     raise DefinitionError(
-                        f"tool {tool.name!r} writes the state key {key!r}, which has no reducer, and its calls may run in "
-                        "parallel: give the key a reducer in the state schema, or the tool policy sequential=True"
+                        f"tool {tool.name!r} writes the state key {key!r}, which has no reducer, and its calls may run "
+                        "in parallel: give the key a reducer in the state schema, or the tool policy sequential=True"
                     )
     for key, names in writers.items():
         if len(names) > 1:

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,9 @@ from agentkit.errors import DefinitionError
 from agentkit.messages import history
 from agentkit.tools import OFFERED_KEY
 
-__all__ = ["Hook", "HookNode", "find_hooks", "overrides"]
+log = logging.getLogger("agentkit.agents")
+
+__all__ = ["Hook", "HookNode", "find_hooks", "has_edge", "overrides"]
 
 _INJECTED: dict[str, Callable[[Any, RunnableConfig], Any]] = {
     "runtime": lambda runtime, _config: runtime,
@@ -57,6 +60,11 @@ def find_hooks(middleware: Sequence[Any], hook: str) -> list[Hook]:
     return found
 
 
+def has_edge(hook: Hook, default: str | None) -> bool:
+    """Whether what comes after `hook` never changes, so that the graph has a plain edge there."""
+    return default is not None and not hook.jumps
+
+
 class HookNode(Runnable[dict[str, Any], Any]):
     """The graph node that calls one hook and routes by what it returns.
 
@@ -69,6 +77,7 @@ class HookNode(Runnable[dict[str, Any], Any]):
         self._hook = hook
         self._routes = routes
         self._default = default
+        self._edge = has_edge(hook, default)
         self._static_names = static_names
         self._sync = None if hook.run is None else _injecting(hook.run)
         self._async = None if hook.arun is None else _injecting(hook.arun)
@@ -76,7 +85,7 @@ class HookNode(Runnable[dict[str, Any], Any]):
     def invoke(self, input: dict[str, Any], config: RunnableConfig | None = None, **_kwargs: Any) -> Any:  # noqa: A002 - langchain-core's name
         """Call the hook in this thread."""
         if self._routes.finished(input, self._hook.node):
-            return None
+            return Command()
         if self._sync is None:
             raise TypeError(
                 f"No synchronous function provided to {self._hook.node!r}: it exists only async. "
@@ -87,7 +96,7 @@ class HookNode(Runnable[dict[str, Any], Any]):
     async def ainvoke(self, input: dict[str, Any], config: RunnableConfig | None = None, **_kwargs: Any) -> Any:  # noqa: A002 - langchain-core's name
         """Await the hook; one that is only sync runs in a thread, where it cannot hold up the loop."""
         if self._routes.finished(input, self._hook.node):
-            return None
+            return Command()
         if self._async is not None:
             result = await self._async(input, get_runtime(), config or {})
         else:
@@ -109,11 +118,13 @@ class HookNode(Runnable[dict[str, Any], Any]):
             update, goto = result, ()
         else:
             raise DefinitionError(
-                f"{self._hook.node} returned {type(result).__name__}: a hook returns a dict of state updates, a Command or None"
+                f"{self._hook.node} returned {type(result).__name__}: a hook returns a dict, a Command or None"
             )
         update = dict(update)
         if self._static_names and (added := _calling(update.get("messages"))):
             update[OFFERED_KEY] = self._records(state, added)
+        if not goto and self._edge:
+            return update or None
         return Command(update=update or None, goto=goto or self._next(state, update))
 
     def _records(self, state: dict[str, Any], added: list[AIMessage]) -> dict[str, frozenset[str]]:
@@ -122,17 +133,29 @@ class HookNode(Runnable[dict[str, Any], Any]):
         return {message.id: self._static_names for message in added if message.id and message.id not in known}
 
     def _next(self, state: dict[str, Any], update: Mapping[str, Any]) -> Goto:
-        if target := update.get("jump_to"):
+        if (target := update.get("jump_to")) and self._may_jump(target):
             return self._routes.jump(target, _messages(state, update), hook=self._hook.node)
         if self._default is not None:
             return self._default
         structured = update.get("structured_response", state.get("structured_response"))
         return self._routes.after_model(_messages(state, update), structured)
 
+    def _may_jump(self, target: str) -> bool:
+        """Whether the hook declared this jump. At the end of a round every jump is possible, as in LangChain."""
+        if target in self._hook.jumps or (self._default is None and self._routes.tools is not None):
+            return True
+        log.warning(
+            "%s returned jump_to=%r without declaring it, so it is ignored: add @hook_config(can_jump_to=[%r])",
+            self._hook.node,
+            target,
+            target,
+        )
+        return False
 
-def _messages(state: dict[str, Any], update: Mapping[str, Any]) -> list[BaseMessage]:
+
+def _messages(state: dict[str, Any], update: Mapping[str, Any]) -> Sequence[BaseMessage]:
     """The history as it will be once `update` is applied."""
-    messages: list[BaseMessage] = state["messages"]
+    messages: Sequence[BaseMessage] = state["messages"]
     return history(messages, [update["messages"]]) if "messages" in update else messages
 
 

@@ -37,7 +37,7 @@ _made: dict[type[Exception], Any] = {}
 
 
 def also_theirs(error: type[_Error]) -> type[_Error]:
-    """`error`, or where LangChain's module is loaded a subclass that `except` its class of the same name catches too."""
+    """`error`, or where LangChain's module is loaded a subclass of it and of their class of that name."""
     theirs = getattr(sys.modules.get(_STRUCTURED), error.__name__, None)
     if theirs is None:
         return error

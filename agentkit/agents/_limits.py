@@ -28,8 +28,9 @@ class Limits:
     model_calls: rounds of the model; what a wrapper tries again within a round counts once.
     tool_calls: tool calls; those beyond it are answered with an error result instead of being run.
     tokens: input and output tokens together, as the model reports them.
-    seconds: wall-clock time from the input. Checked before each model call and each tool call; what runs is not cut off.
-    retries: how many times in a row the model may answer unusably (calls that cannot be read, no structured answer).
+    seconds: wall-clock time from the input, checked before each model and tool call; what runs is not cut off.
+    retries: how often the model is asked to try again in one turn, after an answer that cannot be used (calls that
+        cannot be read, no structured answer).
 
     Raises:
         DefinitionError: A limit is negative.
@@ -84,7 +85,7 @@ class _LimitedState(AgentState[Any]):
 class LimitKeeper(AgentMiddleware[Any, Any, Any]):
     """Counts what a run uses and ends it at its limits. `create_agent` puts it first, where limits are given."""
 
-    name = "Limits"  # type: ignore[assignment]  # a constant where the base has a property
+    name = "Limits"  # a constant where the base has a property
     state_schema = _LimitedState
 
     def __init__(self, limits: Limits) -> None:
@@ -159,10 +160,10 @@ def out_of_steps(history: Sequence[BaseMessage], new: list[BaseMessage]) -> list
 
 
 def unusable_too_often(history: Sequence[BaseMessage], new: list[BaseMessage], retries: int) -> list[BaseMessage]:
-    """`new`, ended if the model was told `retries` times in a row already that its calls cannot be run."""
+    """`new`, ended if the model was asked `retries` times already to try again."""
     if attempts(history) < retries:
         return new
-    return [*new, _final(f"the model's tool calls could not be run {retries + 1} times in a row")]
+    return [*new, _final(f"the model's answers could not be used {retries + 1} times")]
 
 
 def _final(why: str) -> AIMessage:

@@ -1,4 +1,4 @@
-"""The model node: repair the history, run the wrappers, offer tools, call the model, name and record what it asked for."""
+"""The model node: repair the history, run the wrappers, offer tools, call the model, record what it asked for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from agentkit.agents._limits import Limits, out_of_steps, unusable_too_often
 from agentkit.agents._retries import RETRY_MARK, attempts
 from agentkit.agents._routes import Routes
 from agentkit.agents._state import PRIVATE_KEYS, STEPS_KEY
-from agentkit.agents._structured import Strategies, again, missing
+from agentkit.agents._structured import Strategies, again, missing, refuses
 from agentkit.agents._wrappers import Answered, ModelChain
 from agentkit.errors import StructuredOutputError
 from agentkit.messages import ensure_call_ids, error_result, history, open_calls, repair_history
@@ -57,7 +57,7 @@ class ModelNode(Runnable[dict[str, Any], Any]):
     def invoke(self, input: dict[str, Any], config: RunnableConfig | None = None, **_kwargs: Any) -> Any:  # noqa: A002, ARG002 - langchain-core's signature
         """Make one model call."""
         if self._setup.routes.finished(input, "model"):
-            return None
+            return Command()
         call = _Call(self._setup, input)
         try:
             if self._setup.chain:
@@ -71,7 +71,7 @@ class ModelNode(Runnable[dict[str, Any], Any]):
     async def ainvoke(self, input: dict[str, Any], config: RunnableConfig | None = None, **_kwargs: Any) -> Any:  # noqa: A002, ARG002 - langchain-core's signature
         """Make one model call, awaiting it."""
         if self._setup.routes.finished(input, "model"):
-            return None
+            return Command()
         call = _Call(self._setup, input)
         try:
             if self._setup.chain:
@@ -138,7 +138,7 @@ class _Call:
         """An answer in text that does not fit: tell the model, unless it was told often enough."""
         message = getattr(error, "ai_message", None)
         strategy = self.bound.strategy if self.bound is not None else None
-        if strategy is None or strategy.provider is None or message is None or self._told_enough():
+        if strategy is None or strategy.provider is None or message is None or refuses(message) or self._told_enough():
             raise error
         return Answered(self.setup.response_class(result=[message, again(strategy, error)]))
 
@@ -165,7 +165,7 @@ class _Call:
         return [first, *answered.commands] if answered.commands else first
 
     def _closed(self, new: list[BaseMessage]) -> list[BaseMessage]:
-        """`new` with an error result for each call that cannot run: unreadable ones, and all where there are no tools."""
+        """`new` with an error result for each call that cannot run: unreadable ones, and all if there are no tools."""
         last = next((m for m in reversed(new) if isinstance(m, AIMessage)), None)
         if last is None or not (last.invalid_tool_calls or (last.tool_calls and self.setup.routes.tools is None)):
             return new
@@ -194,7 +194,7 @@ class _Call:
         return [*new, again(strategy, error)]
 
     def _records(self, new: list[BaseMessage]) -> dict[str, frozenset[str]]:
-        """What was offered for the calls in `new`. A message that a wrapper made gets what the model was offered last."""
+        """What was offered for the calls in `new`. A wrapper's own message gets what the model was offered last."""
         fallback = self.bound.offered if self.bound is not None else self.setup.static_names
         return {
             m.id or "": self.offered.get(m.id or "", fallback) for m in new if isinstance(m, AIMessage) and m.tool_calls
@@ -243,6 +243,6 @@ def _answer_what_cannot_run(new: list[BaseMessage], last: AIMessage, *, no_tools
 def _unreadable(call: Any) -> str:
     reason = f" ({call['error']})" if call.get("error") else ""
     return (
-        f"Error: this call of {call.get('name') or 'a tool'} was not run: its arguments are malformed or truncated{reason}. "
-        "Call it again with a valid JSON object."
+        f"Error: this call of {call.get('name') or 'a tool'} was not run: its arguments are malformed or truncated"
+        f"{reason}. Call it again with a valid JSON object."
     )

@@ -10,13 +10,13 @@ from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.constants import END
-from langgraph.pregel._write import ChannelWrite, ChannelWriteEntry
+from langgraph.pregel._write import ChannelWrite, ChannelWriteEntry, ChannelWriteTupleEntry
 from langgraph.types import Command, Send
 
 from agentkit.agents._routes import Goto
 from agentkit.tools._langgraph import state_of
 
-__all__ = ["OutsideWriter"]
+__all__ = ["OutsideWriter", "edge"]
 
 
 class OutsideWriter(Runnable[Any, Any]):
@@ -39,6 +39,15 @@ class OutsideWriter(Runnable[Any, Any]):
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_kwargs: Any) -> Any:  # noqa: A002 - langchain-core's name
         """See `invoke`; nothing is waited for."""
         return self.invoke(input, config)
+
+
+def edge(target: str) -> ChannelWrite:
+    """A plain edge, except that a node's own Command with a goto goes before it."""
+
+    def writes(value: Any) -> list[tuple[str, Any]] | None:
+        return None if target == END or _routed(value) else [(f"branch:to:{target}", None)]
+
+    return ChannelWrite((ChannelWriteTupleEntry(mapper=writes),))  # a tuple: langgraph joins them
 
 
 def _routed(value: Any) -> bool:

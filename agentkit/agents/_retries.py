@@ -5,7 +5,7 @@ The count is read from the history, so it holds across resume and in other worke
 
 from collections.abc import Sequence
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 __all__ = ["RETRY_MARK", "asks_again", "attempts", "wants_more"]
 
@@ -25,17 +25,15 @@ def wants_more(messages: Sequence[BaseMessage]) -> bool:
 
 
 def attempts(messages: Sequence[BaseMessage]) -> int:
-    """How many times in a row, up to the end of `messages`, the model was asked to try again."""
+    """How many times the model was asked to try again since the last message that a person wrote."""
     count = 0
     told = False
     for message in reversed(messages):
         if isinstance(message, AIMessage):
-            if not told:
-                break
-            count += 1
+            count += told  # several of its calls may have been refused: one attempt
             told = False
         elif asks_again(message):
             told = True
-        elif not isinstance(message, ToolMessage):
+        elif isinstance(message, HumanMessage):
             break
     return count

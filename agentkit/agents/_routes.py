@@ -50,7 +50,7 @@ class Routes:
         return self.exit
 
     def jump(self, target: str, messages: Sequence[BaseMessage], *, hook: str) -> Goto:
-        """Where `{"jump_to": target}` of a hook leads. To the tools go only calls that are open; without any, the model."""
+        """Where a hook's `{"jump_to": target}` leads. To the tools go only open calls; without any, to the model."""
         if target == "end":
             return self.exit
         if target == "model":

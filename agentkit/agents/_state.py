@@ -42,10 +42,10 @@ JumpTo = Literal["tools", "model", "end"]
 ResponseT = TypeVar("ResponseT", default=Any)
 
 END_KEY = "agentkit_end"
-"""Set for one step when a tool of the batch asked for the end: the loop stops although its siblings ask for the model."""
+"""Set for one step when a tool asked for the end: the loop stops although its siblings ask for the model."""
 
 LOOP_KEY = "agentkit_loop"
-"""Set for one step when a call of the batch asks for the model: the end hooks wait although a sibling returned directly."""
+"""Set for one step when a call asks for the model: the end hooks wait although a sibling returned directly."""
 
 STEPS_KEY = "agentkit_steps"
 """What is left of langgraph's recursion limit; only the model node reads it."""

@@ -25,7 +25,7 @@ from agentkit.agents.structured_output import (
 from agentkit.errors import DefinitionError, StructuredOutputError
 from agentkit.messages import result_id
 
-__all__ = ["Reading", "Strategies", "Strategy", "again", "as_strategy", "missing"]
+__all__ = ["Reading", "Strategies", "Strategy", "again", "as_strategy", "missing", "refuses"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +145,11 @@ def _refused(
     if text is None:
         raise error
     return Reading(messages=[message, *(_result(message, call, text, retry=True) for call in calls)], refused=error)
+
+
+def refuses(message: AIMessage) -> bool:
+    """Whether the model declined to answer: asking again would only get the same."""
+    return any(block["type"] == "refusal" for block in message.content_blocks)
 
 
 def missing(message: AIMessage, strategy: Strategy) -> StructuredOutputError:

@@ -1,6 +1,6 @@
 """Named agents that run inside an agent, as `run.subagents` of a v3 event stream.
 
-langgraph lists every subgraph as `run.subgraphs`; a subagent is one that carries the name `create_agent(name=…)` gave it.
+langgraph lists every subgraph as `run.subgraphs`; a subagent is one that carries the name `create_agent(name=…)` gives.
 """
 
 from typing import Any

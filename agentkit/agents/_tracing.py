@@ -48,7 +48,6 @@ def traced(middleware: Any, hook: str, function: Callable[..., Any]) -> Callable
 
         return acall
 
-
     def call(request: Any, handler: Any) -> Any:
         return (spanned if tracing_is_enabled() else function)(request, handler)
 

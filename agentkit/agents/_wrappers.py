@@ -40,8 +40,8 @@ class ModelChain:
         hooks = [hook for hook in hooks if hook[1] is not None or hook[2] is not None]
         self._sync = [traced(m, "wrap_model_call", run or m.wrap_model_call) for m, run, _ in hooks]
         self._async = [
-            traced(m, "awrap_model_call", arun) if arun is not None else _in_thread(traced(m, "wrap_model_call", run))
-            for m, run, arun in hooks
+            traced(m, "awrap_model_call", arun) if arun else _in_thread(traced(m, "wrap_model_call", m.wrap_model_call))
+            for m, _, arun in hooks
         ]
 
     def __bool__(self) -> bool:
@@ -111,8 +111,8 @@ def tool_chains(middleware: Sequence[Any]) -> tuple[Handler | None, AsyncHandler
         return None, None
     sync = _nest([traced(m, "wrap_tool_call", run or m.wrap_tool_call) for m, run, _ in hooks])
     wrappers = [
-        traced(m, "awrap_tool_call", arun) if arun is not None else _in_thread(traced(m, "wrap_tool_call", run))
-        for m, run, arun in hooks
+        traced(m, "awrap_tool_call", arun) if arun else _in_thread(traced(m, "wrap_tool_call", m.wrap_tool_call))
+        for m, _, arun in hooks
     ]
     return sync, _nest(wrappers)
 

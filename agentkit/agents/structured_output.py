@@ -15,7 +15,6 @@ from types import UnionType
 from typing import Any, Generic, Literal, Self, TypeVar, Union, get_args, get_origin
 from uuid import uuid4
 
-import jsonschema
 from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, TypeAdapter
@@ -240,11 +239,19 @@ def _text(message: AIMessage) -> str:
 def _parsed(schema: Any, kind: SchemaKind, data: Any) -> Any:
     name = schema.get("title", "the schema") if isinstance(schema, dict) else getattr(schema, "__name__", str(schema))
     try:
-        if kind == "json_schema":
-            jsonschema.validate(data, schema)
-            return data
-        return TypeAdapter(schema).validate_python(data)
-    except jsonschema.ValidationError as error:
-        raise ValueError(f"Failed to parse data to {name}: {error.json_path}: {error.message}") from error
+        return _checked_json(schema, data) if kind == "json_schema" else TypeAdapter(schema).validate_python(data)
     except Exception as error:
         raise ValueError(f"Failed to parse data to {name}: {error}") from error
+
+
+def _checked_json(schema: dict[str, Any], data: Any) -> Any:
+    # Imported where the first JSON schema comes: it takes longer than the rest of this package together.
+    import referencing
+    from jsonschema.exceptions import best_match
+    from jsonschema.validators import validator_for
+
+    # A registry of its own: a schema must not make us fetch what it refers to.
+    error = best_match(validator_for(schema)(schema, registry=referencing.Registry()).iter_errors(data))
+    if error is not None:
+        raise ValueError(f"{error.json_path}: {error.message}")
+    return data

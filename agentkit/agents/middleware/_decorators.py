@@ -186,4 +186,6 @@ def _middleware(
         "__module__": function.__module__,
         **hooks,
     }
-    return type(name or getattr(function, "__name__", type(function).__name__), (AgentMiddleware,), body)()
+    class_name = name or str(getattr(function, "__name__", type(function).__name__))
+    made: Made = type(class_name, (AgentMiddleware,), body)()
+    return made

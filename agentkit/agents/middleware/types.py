@@ -168,9 +168,7 @@ ModelCallResult = ModelResponse[ResponseT] | AIMessage | ExtendedModelResponse[R
 """What a `wrap_model_call` hook may return."""
 
 
-_ONLY_ASYNC = (
-    "this middleware has no {hook}, only a{hook}: call the agent with ainvoke or astream, or implement {hook}"
-)
+_ONLY_ASYNC = "this middleware has no {hook}, only a{hook}: call the agent with ainvoke or astream, or implement {hook}"
 
 
 class _DefaultAgentState(AgentState[Any]):
@@ -178,7 +176,9 @@ class _DefaultAgentState(AgentState[Any]):
 
 
 class AgentMiddleware(Generic[StateT, ContextT, ResponseT]):
-    """Code that takes part in an agent's loop. Override the hooks you need; each has an async twin, named a…
+    """Code that takes part in an agent's loop. Override the hooks you need.
+
+    Each hook has an async twin, with an `a` before its name.
 
     Order: `before_*` hooks run in the order of the list, `after_*` hooks in the opposite order, and of the `wrap_*`
     hooks the first of the list is outermost. A `before_*` / `after_*` hook returns a state update, a Command or None;
