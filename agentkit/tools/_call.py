@@ -10,7 +10,7 @@ import contextvars
 import json
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
@@ -22,6 +22,7 @@ from langgraph.errors import GraphBubbleUp, GraphInterrupt, is_invalid_resume
 from agentkit.errors import ArgumentsError, NotStorableError
 from agentkit.tools._attempt import Body, body_story
 from agentkit.tools._errors import ErrorRule, arguments_text, error_rule
+from agentkit.tools._headless import HeadlessTool
 from agentkit.tools._offered import not_offered
 from agentkit.tools._outcome import Gate, Outcome, error_outcome, outcome_of
 from agentkit.tools._plan import Plan, plan_of
@@ -48,6 +49,9 @@ class Known:
     def of(cls, tool: BaseTool) -> "Known":
         """Plan a tool."""
         policy = policy_of(tool)
+        if isinstance(tool, HeadlessTool):
+            # its limit is on the client's answer, not on this process, and asking once more does no harm
+            policy = replace(policy, timeout=None, retries=0, on_crash="rerun")
         errors = None if policy.on_error is None else error_rule(policy.on_error)
         return cls(tool=tool, plan=plan_of(tool), policy=policy, errors=errors)
 

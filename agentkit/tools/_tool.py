@@ -10,7 +10,7 @@ from agentkit.errors import DefinitionError
 from agentkit.tools._accepted import as_tool_object, check_unique
 from agentkit.tools._arguments import Schema
 from agentkit.tools._define import Function, Options, define
-from agentkit.tools._headless import HeadlessTool
+from agentkit.tools._headless import HeadlessTool, headless_tool
 from agentkit.tools._names import check_name
 from agentkit.tools._policy import ToolPolicy, attach_policy
 
@@ -144,8 +144,8 @@ def _headless(name: str | None, result_schema: Schema | None, options: dict[str,
         raise DefinitionError(
             "a headless tool needs name=, description= and args_schema=; for a function write @tool('the_name')"
         )
-    return HeadlessTool(
-        name=check_name(name),
+    return headless_tool(
+        check_name(name),
         description=settings.description,
         args_schema=settings.args_schema,
         result_schema=result_schema,
