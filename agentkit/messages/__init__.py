@@ -43,7 +43,7 @@ from agentkit.messages._calls import open_calls, owner_of
 from agentkit.messages._cut import safe_cut
 from agentkit.messages._faults import Fault, FaultKind, check_history
 from agentkit.messages._history import REMOVE_ALL_MESSAGES, add_history, history
-from agentkit.messages._ids import ensure_call_ids, result_id
+from agentkit.messages._ids import ensure_call_ids, result_id, unique_call_ids
 from agentkit.messages._repair import repair_history
 from agentkit.messages._results import error_result
 
@@ -92,4 +92,5 @@ __all__ = [
     "result_id",
     "safe_cut",
     "trim_messages",
+    "unique_call_ids",
 ]

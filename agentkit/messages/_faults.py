@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from agentkit.messages._blocks import listing_its_calls, lists_its_calls, unlisted_ids
 from agentkit.messages._calls import AI_TYPES, RESULT_TYPES, Call, calls_of, has_calls, is_ai, is_result
 from agentkit.messages._ids import result_id
+from agentkit.messages._names import as_usable, is_usable, unusable_names, with_usable_names
 
 FaultKind = Literal[
     "missing",
@@ -19,6 +20,7 @@ FaultKind = Literal[
     "duplicate_call_id",
     "invalid_call_unanswered",
     "unlisted_call",
+    "unusable_name",
 ]
 
 
@@ -30,7 +32,8 @@ class Fault:
         call), `misplaced` (a result that does not stand directly after its AI message in call order), `unnamed_call`
         (a call whose id is None or ""), `duplicate_call_id` (an id used twice within one AI message),
         `invalid_call_unanswered` (an unparsable call without result), `unlisted_call` (a call in the message's content
-        that its `tool_calls` does not list, and that its provider would still be sent).
+        that its `tool_calls` does not list, and that its provider would still be sent), `unusable_name` (a tool's name
+        outside [A-Za-z0-9_-]{1,64}).
     message_index, message_id: where it was found: the AI message for faults of calls, the result for the others.
     call_id: the call's id as found.
     detail: one line for people.
@@ -54,7 +57,7 @@ class Slot:
 
 @dataclass(slots=True)
 class Group:
-    """An AI message with calls, all of them listed, and where their results are."""
+    """An AI message with calls, all of them listed and properly named, and where their results are."""
 
     index: int
     message: AIMessage
@@ -99,13 +102,11 @@ def _expected(message: AIMessage) -> list[str | None]:
     """The ids of the results that must follow, last one first; a None among them if a provider refuses the calls."""
     if not lists_its_calls(message):
         return [None]
-    calls = message.tool_calls
     if message.invalid_tool_calls:
-        ids = [call.get("id") or None for call in calls_of(message)]
-    elif not calls:
-        return []
+        calls: Sequence[Call] = list(calls_of(message))
     else:
-        ids = [call["id"] or None for call in calls]
+        calls = message.tool_calls
+    ids = [(call.get("id") or None) if is_usable(call.get("name")) else None for call in calls]
     if len(ids) > 1 and len(set(ids)) != len(ids):
         return [None]
     return ids[::-1]
@@ -132,10 +133,11 @@ def plan(messages: Sequence[BaseMessage], start: int = 0) -> Plan:
     for index in range(start, len(messages)):
         message = messages[index]
         if is_ai(message):
-            listing = message if lists_its_calls(message) else listing_its_calls(message, _answered(messages))
-            if listing is message and not has_calls(message):
+            proper = message if lists_its_calls(message) else listing_its_calls(message, _answered(messages))
+            proper = with_usable_names(proper)
+            if proper is message and not has_calls(message):
                 continue
-            group = made.groups[index] = Group(index, listing, list(_slots(listing)))
+            group = made.groups[index] = Group(index, proper, list(_slots(proper)))
             for slot in reversed(group.slots):  # of two calls with one id the first is answered first
                 call_id = slot.call.get("id") or ""
                 known.add(call_id)
@@ -191,7 +193,7 @@ def fits(message: AIMessage, call: Call, result: ToolMessage) -> bool:
     """
     if (call.get("id") or "") != result.tool_call_id:
         return False
-    if result.name and call.get("name") and result.name != call.get("name"):
+    if result.name and call.get("name") and as_usable(result.name) != as_usable(call.get("name")):
         return False
     own = result.id
     derived = own is not None and len(own) == 36 and own[14] == "5"  # noqa: PLR2004  # the version digit of a uuid
@@ -234,6 +236,7 @@ _DETAIL: dict[FaultKind, str] = {
     "unnamed_call": "it has no id",
     "duplicate_call_id": "another call of the message has the same id",
     "invalid_call_unanswered": "its arguments could not be parsed and it has no result",
+    "unusable_name": "providers take names of 1 to 64 of A-Z a-z 0-9 _ - only",
     "unlisted_call": "tool_calls does not list it, but a provider would be sent it",
 }
 
@@ -252,6 +255,8 @@ def _misplaced(group: Group, made: Plan) -> Iterator[int]:
 def _call_faults(group: Group, found: AIMessage) -> Iterator[Fault]:
     for call_id in unlisted_ids(found):
         yield _call_fault("unlisted_call", group, call_id, "a content block")
+    for call_id, name in unusable_names(found):
+        yield _call_fault("unusable_name", group, call_id, repr(name))
     seen: set[str] = set()
     for slot in group.slots:
         call_id = slot.call.get("id")

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, cast
 from uuid import UUID, uuid5
 
-from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
+from langchain_core.messages import AIMessage, AnyMessage, InvalidToolCall, ToolCall, ToolMessage
 
 from agentkit.messages._blocks import ID_KEYS, loaded
+from agentkit.messages._calls import calls_of, has_calls
 
 NAMESPACE = UUID("6f0f7c5e-2b0b-5d5c-9a53-0f4c1c6d7a11")
 
@@ -53,6 +55,38 @@ def ensure_call_ids(message: AIMessage) -> AIMessage:
     return _with_new_ids(message, ids)
 
 
+def unique_call_ids(messages: list[AnyMessage]) -> list[AnyMessage]:
+    """Make the ids of calls unique in the whole history, as Anthropic wants them.
+
+    Some providers count anew in each turn (`call_0` again and again), which is no fault as long as the thread stays
+    with them. The first call with an id keeps it; later ones get one derived from their message's id and their
+    position, and their results with them. Pure and deterministic, so that prompt caches hold.
+
+    Args:
+        messages: A history without faults (see `repair_history`).
+
+    Returns:
+        The same list object when nothing is to do.
+    """
+    taken: set[str] = set()
+    changed: list[AnyMessage] | None = None
+    for index, message in enumerate(messages):
+        if not has_calls(message):
+            continue
+        ids = [cast("str", call.get("id")) for call in calls_of(message)]
+        if not taken.isdisjoint(ids):
+            changed = list(messages) if changed is None else changed
+            renamed = _with_new_ids(message, ids, taken)
+            changed[index] = renamed
+            for at, call in enumerate(calls_of(renamed), index + 1):
+                result = cast("ToolMessage", messages[at])
+                if result.tool_call_id != call.get("id"):
+                    changed[at] = result.model_copy(update={"tool_call_id": call.get("id")})
+            ids = [cast("str", call.get("id")) for call in calls_of(renamed)]
+        taken.update(ids)
+    return messages if changed is None else changed
+
+
 class _Entry:
     """A call on its way to a new id: what it was called, and what it is called now."""
 
@@ -66,9 +100,9 @@ class _Entry:
         self.used = False
 
 
-def _with_new_ids(message: AIMessage, ids: Sequence[str | None]) -> AIMessage:
+def _with_new_ids(message: AIMessage, ids: Sequence[str | None], taken: AbstractSet[str] = frozenset()) -> AIMessage:
     calls: list[ToolCall | InvalidToolCall] = [*message.tool_calls, *message.invalid_tool_calls]
-    entries = [_Entry(call, old, new) for call, old, new in zip(calls, ids, _new_ids(message, ids), strict=True)]
+    entries = [_Entry(call, old, new) for call, old, new in zip(calls, ids, _new_ids(message, ids, taken), strict=True)]
     renamed = [{**call, "id": entry.new} for call, entry in zip(calls, entries, strict=True)]
     split = len(message.tool_calls)
     update: dict[str, Any] = {"tool_calls": renamed[:split], "invalid_tool_calls": renamed[split:]}
@@ -83,9 +117,9 @@ def _with_new_ids(message: AIMessage, ids: Sequence[str | None]) -> AIMessage:
     return message.model_copy(update=update)
 
 
-def _new_ids(message: AIMessage, ids: Sequence[str | None]) -> Iterator[str]:
-    taken = {call_id for call_id in ids if call_id}
-    seen: set[str] = set()
+def _new_ids(message: AIMessage, ids: Sequence[str | None], elsewhere: AbstractSet[str]) -> Iterator[str]:
+    taken = elsewhere | {call_id for call_id in ids if call_id}
+    seen = set(elsewhere)
     for position, call_id in enumerate(ids):
         if call_id and call_id not in seen:
             seen.add(call_id)
@@ -97,7 +131,7 @@ def _new_ids(message: AIMessage, ids: Sequence[str | None]) -> Iterator[str]:
             if new not in taken:
                 break
             salt += 1
-        taken.add(new)
+        taken |= {new}
         yield new
 
 

@@ -15,7 +15,7 @@ from agentkit.messages import REMOVE_ALL_MESSAGES
 
 CALL_IDS = st.sampled_from(["c0", "c1", "c2"])
 MESSAGE_IDS = st.sampled_from([f"m{n}" for n in range(7)])
-NAMES = st.sampled_from(["f", "g"])
+NAMES = st.sampled_from(["f", "f", "g", "functions.f"])
 
 
 @st.composite
@@ -26,7 +26,7 @@ def ai_messages(draw, ids=MESSAGE_IDS, call_ids=CALL_IDS | st.none() | st.just("
         for call_id in draw(st.lists(call_ids, max_size=3))
     ]
     invalid = [
-        {"name": "f", "args": "no", "id": call_id, "error": None, "type": "invalid_tool_call"}
+        {"name": draw(NAMES | st.none()), "args": "no", "id": call_id, "error": None, "type": "invalid_tool_call"}
         for call_id in draw(st.lists(call_ids, max_size=draw(st.sampled_from([0, 0, 1]))))
     ]
     content = draw(st.sampled_from(["", "a", "b"]))

@@ -23,6 +23,7 @@ def test_agentkit_messages_is_langchain_messages_and_the_pairing_law():
         "repair_history",
         "result_id",
         "safe_cut",
+        "unique_call_ids",
     }
     assert agentkit.messages.AIMessage is langchain_core.messages.AIMessage
 

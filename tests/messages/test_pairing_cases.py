@@ -15,6 +15,7 @@ from agentkit.messages import (
     repair_history,
     result_id,
     safe_cut,
+    unique_call_ids,
 )
 
 
@@ -251,6 +252,35 @@ def test_a_call_that_only_a_content_block_holds_goes_or_is_listed():
     )
     assert repair_history([emptied, HUMAN])[0][0].additional_kwargs == {}
     assert repair_history([emptied, result("k1")])[0][0].tool_calls[0]["args"] == {"n": 1}
+
+
+def test_a_tools_name_that_providers_refuse_is_shown_in_letters_that_pass():
+    message = AIMessage(
+        content=[{"type": "tool_use", "id": "k1", "name": "functions.f", "input": {}}],
+        id="a",
+        tool_calls=[{"name": "functions.f", "args": {}, "id": "k1"}, {"name": "", "args": {}, "id": "k2"}],
+        invalid_tool_calls=[{"name": None, "args": "", "id": "k3", "error": None, "type": "invalid_tool_call"}],
+    )
+    messages = [HUMAN, message, result("k1", name="functions.f"), result("k2"), result("k3")]
+    repaired, faults = repair_history(messages)
+    assert [call["name"] for call in repaired[1].tool_calls] == ["functions_f", "unknown_tool"]
+    assert repaired[1].content[0]["name"] == "functions_f"
+    assert repaired[1].invalid_tool_calls[0]["name"] == "unknown_tool"
+    assert repaired[2:] == messages[2:]
+    assert [(fault.kind, fault.call_id) for fault in faults] == [("unusable_name", k) for k in ("k1", "k2", "k3")]
+    assert message.tool_calls[0]["name"] == "functions.f"
+
+
+def test_reused_call_ids_are_made_unique_for_providers_that_want_it():
+    first = [HUMAN, ai("a", "call_0"), result("call_0", "first", id="r1")]
+    messages = [*first, ai("b", "call_0", "call_1"), result("call_0", id="r2"), result("call_1", id="r3")]
+    unique = unique_call_ids(messages)
+    new = unique[3].tool_calls[0]["id"]
+    assert new not in {"call_0", "call_1"}
+    assert [m.tool_call_id for m in unique if isinstance(m, ToolMessage)] == ["call_0", new, "call_1"]
+    assert all(now is before for now, before in zip(unique[:3], first, strict=True))
+    assert unique[5] is messages[5]
+    assert unique_call_ids(first) is first
 
 
 def test_an_error_result_answers_its_call():

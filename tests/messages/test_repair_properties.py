@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from messages.histories import any_history, conversations
 
-from agentkit.messages import check_history, ensure_call_ids, owner_of, repair_history, safe_cut
+from agentkit.messages import check_history, ensure_call_ids, owner_of, repair_history, safe_cut, unique_call_ids
 from agentkit.testing import assert_valid
 
 
@@ -29,6 +29,20 @@ def test_whatever_the_history_its_repair_is_valid_and_needs_no_further_repair(me
     assert again is repaired
     assert none == []
     assert repair_history(before) == (repaired, faults)
+
+
+@given(any_history())
+def test_call_ids_can_be_made_unique_in_the_whole_history(messages):
+    repaired, _ = repair_history(messages)
+    unique = unique_call_ids(repaired)
+    assert_valid(unique)
+    ids = [call["id"] for m in unique if isinstance(m, AIMessage) for call in [*m.tool_calls, *m.invalid_tool_calls]]
+    assert len(set(ids)) == len(ids)
+    assert unique_call_ids(unique) is unique
+    assert [(m.id, m.type) for m in unique] == [(m.id, m.type) for m in repaired]
+    for at in range(len(repaired) + 1):  # what comes later changes nothing before it
+        if not check_history(repaired[:at]):
+            assert unique_call_ids(repaired[:at]) == unique[:at]
 
 
 @given(any_history(), any_history())
