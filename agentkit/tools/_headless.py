@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NoReturn, NotRequired, TypedDict
 from uuid import UUID
 
 from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
 from langgraph.types import interrupt
@@ -72,12 +73,11 @@ class HeadlessTool(BaseTool):
 
     @override
     def _run(self, *, args: dict[str, Any], call_id: str | None) -> ToolMessage:
-        try:
-            config = get_config()
-        except RuntimeError:
+        config = _config_of_node()
+        if config is None:
             raise NotImplementedError(
                 f"tool {self.name!r} is headless: it has no body here; put it in a ToolNode and answer its interrupt"
-            ) from None
+            )
         answer = self._ask({"id": call_id, "name": self.name, "args": args}, config)
         if answer.failure is not None:
             return ToolMessage(answer.failure, name=self.name, tool_call_id=call_id or "", status="error")
@@ -88,7 +88,7 @@ class HeadlessTool(BaseTool):
     async def _arun(self, *, args: dict[str, Any], call_id: str | None) -> ToolMessage:
         return self._run(args=args, call_id=call_id)  # nothing here waits: an interrupt ends the task
 
-    def _ask(self, call: HeadlessCall, config: Any) -> Answer:
+    def _ask(self, call: HeadlessCall, config: RunnableConfig) -> Answer:
         """Interrupt until there is an answer that can be kept.
 
         langgraph keeps every answer and replays them in order, so the loop comes to the same point whenever it is run.
@@ -125,11 +125,20 @@ def headless_tool(name: str, **fields: Any) -> HeadlessTool:
     return made
 
 
+def _config_of_node() -> RunnableConfig | None:
+    """The config of the node that this runs in; None outside a graph."""
+    try:
+        config = get_config()
+    except RuntimeError:
+        return None
+    return None if runtime_of(config).execution_info is None else config
+
+
 _GREGORIAN = 0x01B21DD213814000  # 100 ns steps from the calendar of UUIDs to that of Unix
 _TIMED = 6
 
 
-def _age(config: Any) -> float:
+def _age(config: RunnableConfig) -> float:
     """Seconds since the model asked: since the checkpoint with its message was made, by the time in its id.
 
     That is the same whichever process asks. Negative where the ids are not langgraph's.
@@ -145,7 +154,7 @@ def _age(config: Any) -> float:
     return time.time() - (steps - _GREGORIAN) / 1e7
 
 
-def _other_calls(config: Any, own: str | None) -> Collection[str]:
+def _other_calls(config: RunnableConfig, own: str | None) -> Collection[str]:
     state = state_of(config)
     messages = state.get("messages", ()) if isinstance(state, dict) else getattr(state, "messages", ())
     calls = (call for message in messages or () if isinstance(message, AIMessage) for call in message.tool_calls)
