@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Any, get_type_hints
 
 from pydantic import BaseModel
@@ -25,7 +26,12 @@ def declared_injections(schema: Schema | None) -> dict[str, Injection]:
     """The fields that a schema itself marks as injected."""
     if schema is None or isinstance(schema, dict):
         return {}
-    return {field.name: found for field in fields_of(schema) if (found := injection_of(field))}
+    found = {}
+    for field in fields_of(schema):
+        injection = injection_of(field)
+        if injection is not None:
+            found[field.name] = replace(injection, default=field.default)  # the body need not have the default too
+    return found
 
 
 def fields_of(schema: type[BaseModel] | type[BaseModelV1]) -> Iterator[Parameter]:

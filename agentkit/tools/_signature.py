@@ -8,6 +8,7 @@ import ast
 import functools
 import inspect
 import types
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ForwardRef, Literal, Union, cast, get_args, get_origin, get_type_hints
@@ -41,17 +42,32 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
         signature = inspect.signature(function)
     except (ValueError, TypeError):  # some builtins do not tell
         return {}
-    owner = plain_function(function)
-    globalns = getattr(owner, "__globals__", {})
-    localns = _closure(owner)
-    annotations = {name: resolve(each.annotation, globalns, localns) for name, each in signature.parameters.items()}
-    if not all(map(is_resolved, annotations.values())):
-        localns = {**_defining_locals(owner), **localns}
-        annotations = {name: resolve(each, globalns, localns) for name, each in annotations.items()}
+    annotations = _annotations(plain_function(function), signature)
+    # what a partial has fixed by name is still in its signature, as a default
+    fixed = function.keywords if isinstance(function, functools.partial) else ()
     return {
         name: Parameter(name=name, annotation=annotations[name], default=each.default, kind=each.kind)
         for name, each in signature.parameters.items()
+        if name not in fixed
     }
+
+
+# Annotations that only the frame of the defining function could resolve, for the time when that frame is gone.
+_resolved_once: weakref.WeakKeyDictionary[Callable[..., Any], dict[str, Any]] = weakref.WeakKeyDictionary()
+
+
+def _annotations(owner: Callable[..., Any], signature: inspect.Signature) -> dict[str, Any]:
+    globalns = getattr(owner, "__globals__", {})
+    localns = _closure(owner)
+    found = {name: resolve(each.annotation, globalns, localns) for name, each in signature.parameters.items()}
+    if all(map(is_resolved, found.values())):
+        return found
+    localns = {**_defining_locals(owner), **localns}
+    earlier = _resolved_once.get(owner, {})
+    for name, annotation in found.items():
+        found[name] = earlier.get(name, resolve(annotation, globalns, localns))
+    _resolved_once[owner] = {name: each for name, each in found.items() if is_resolved(each)}
+    return found
 
 
 def _defining_locals(function: Callable[..., Any]) -> dict[str, Any]:

@@ -1,0 +1,79 @@
+"""Functions whose annotations are strings, some of which nothing at run time can resolve."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Annotated
+
+if TYPE_CHECKING:
+    from nowhere import Context, Session
+
+    from agentkit.tools import ToolRuntime
+
+
+def known_to_the_type_checker_only(x: int, runtime: ToolRuntime[Context]):
+    """Answer with the runtime."""
+    return x, runtime
+
+
+def optional_to_the_type_checker_only(x: int, runtime: ToolRuntime | None = None):
+    """Answer with the runtime."""
+    return x, runtime
+
+
+def with_an_unrelated_stranger(x: int, runtime: ToolRuntime, session: Annotated[Session, "marked below"] = None):
+    """Answer with the runtime."""
+    return x, runtime
+
+
+def imported_inside(define):
+    """A tool of a function whose hint is imported where it is defined."""
+    from agentkit.tools import ToolRuntime as Imported
+
+    def imported_where_defined(x: int, runtime: Imported):
+        """Answer with the runtime."""
+        return x, runtime
+
+    return define(imported_where_defined)
+
+
+def imported_inside_by_its_name():
+    """A function whose hint is imported where it is defined."""
+
+    def imported_where_defined_by_its_name(x: int, runtime: ToolRuntime):
+        """Answer with the runtime."""
+        return x, runtime
+
+    return imported_where_defined_by_its_name
+
+
+def imported_inside_a_class(define):
+    """A tool of a static method of a class that lives in a function."""
+    from agentkit.tools import ToolRuntime as Imported
+
+    class Tools:
+        @define
+        @staticmethod
+        def imported_around_the_class(x: int, runtime: Imported):
+            """Answer with the runtime."""
+            return x, runtime
+
+    return Tools.imported_around_the_class
+
+
+def wrapped_twice(x: int, runtime: ToolRuntime):
+    """Answer with the runtime."""
+    return x, runtime
+
+
+def outer(function):
+    """A decorator that hides the signature behind its own."""
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+wrapped = outer(outer(wrapped_twice))
