@@ -13,10 +13,9 @@ import pytest
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
-from langgraph.store.memory import InMemoryStore
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from agentkit.memory import AsyncMemory, Memory, aopen_memory, open_memory
+from agentkit.memory import AsyncMemory, InMemoryStore, Memory, aopen_memory, open_memory
 from agentkit.memory._embedded import EmbeddedServer
 
 

@@ -1,14 +1,26 @@
 """Memory on Postgres: threads that stay small, a store that finds things, people kept apart."""
 
-from agentkit.memory._open import AsyncMemory, Memory, aopen_memory, database, open_memory
+from agentkit.memory._memory import AsyncMemory, Memory
+from agentkit.memory._open import aopen_memory, database, open_memory
 from agentkit.memory._saver import AsyncPostgresSaver, PostgresSaver
+from agentkit.memory._store import AsyncPostgresStore, PostgresStore
+from agentkit.memory._store_base import Page, Store
+from agentkit.memory._store_memory import InMemoryStore
+from agentkit.memory._threads import Retained, ThreadSize
 from agentkit.memory._tools import forget, memory_tools, recall, remember
 
 __all__ = [
     "AsyncMemory",
     "AsyncPostgresSaver",
+    "AsyncPostgresStore",
+    "InMemoryStore",
     "Memory",
+    "Page",
     "PostgresSaver",
+    "PostgresStore",
+    "Retained",
+    "Store",
+    "ThreadSize",
     "aopen_memory",
     "database",
     "forget",

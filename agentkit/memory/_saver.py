@@ -45,13 +45,13 @@ class PostgresSaver(OfficialSaver):
 
     def __init__(self, pool: Pool, *, prelude: str = "", serde: SerializerProtocol | None = None) -> None:
         super().__init__(pool, serde=serde)
-        self._prelude = prelude
+        self.prelude = prelude
         self._inline = not isinstance(self.serde, EncryptedSerializer)
         self._runs = _rows.Runs()
 
     @contextmanager
     def _cursor(self, *, pipeline: bool = False) -> Iterator[Cursor[DictRow]]:
-        with cursor(self.conn, self._prelude, transaction=pipeline) as cur:
+        with cursor(self.conn, self.prelude, transaction=pipeline) as cur:
             yield cur
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
@@ -113,7 +113,7 @@ class PostgresSaver(OfficialSaver):
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Deletes what these runs wrote, except what later checkpoints of other runs are rebuilt from."""
-        with cursor(self.conn, self._prelude, snapshot=True) as cur:
+        with cursor(self.conn, self.prelude, snapshot=True) as cur:
             drive(_threads.delete_runs([str(run) for run in run_ids]), cur)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
@@ -124,7 +124,7 @@ class PostgresSaver(OfficialSaver):
             TypeError: `thread_ids` is a single str.
         """
         for steps in _threads.prune(thread_ids, strategy):
-            with cursor(self.conn, self._prelude, snapshot=True) as cur:
+            with cursor(self.conn, self.prelude, snapshot=True) as cur:
                 drive(steps, cur)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
@@ -190,13 +190,13 @@ class AsyncPostgresSaver(OfficialAsyncSaver):
 
     def __init__(self, pool: AsyncPool, *, prelude: str = "", serde: SerializerProtocol | None = None) -> None:
         super().__init__(pool, serde=serde)
-        self._prelude = prelude
+        self.prelude = prelude
         self._inline = not isinstance(self.serde, EncryptedSerializer)
         self._runs = _rows.Runs()
 
     @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
-        async with acursor(self.conn, self._prelude, transaction=pipeline) as cur:
+        async with acursor(self.conn, self.prelude, transaction=pipeline) as cur:
             yield cur
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
@@ -258,13 +258,13 @@ class AsyncPostgresSaver(OfficialAsyncSaver):
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Deletes what these runs wrote, except what later checkpoints of other runs are rebuilt from."""
-        async with acursor(self.conn, self._prelude, snapshot=True) as cur:
+        async with acursor(self.conn, self.prelude, snapshot=True) as cur:
             await adrive(_threads.delete_runs([str(run) for run in run_ids]), cur)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """As `PostgresSaver.prune`."""
         for steps in _threads.prune(thread_ids, strategy):
-            async with acursor(self.conn, self._prelude, snapshot=True) as cur:
+            async with acursor(self.conn, self.prelude, snapshot=True) as cur:
                 await adrive(steps, cur)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:

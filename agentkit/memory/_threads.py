@@ -134,10 +134,18 @@ def sizes(thread_ids: Sequence[str] | None = None) -> Steps[list[ThreadSize]]:
 
 
 def outdated(
-    found: Sequence[ThreadSize], older_than: timedelta, now: datetime, *, keep_interrupted: bool
+    found: Sequence[ThreadSize], older_than: timedelta | None, now: datetime, *, keep_interrupted: bool
 ) -> list[ThreadSize]:
-    """The threads not used for so long."""
+    """The threads not used for so long; None means never mind."""
+    if older_than is None:
+        return []
     return [t for t in found if now - t.last_used > older_than and not (keep_interrupted and t.interrupted)]
+
+
+def others(found: Sequence[ThreadSize], gone: Sequence[ThreadSize]) -> list[ThreadSize]:
+    """The threads that are left."""
+    left_out = {thread.thread_id for thread in gone}
+    return [thread for thread in found if thread.thread_id not in left_out]
 
 
 def keep_last(thread: str, count: int) -> Steps[int]:
