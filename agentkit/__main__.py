@@ -1,0 +1,7 @@
+"""`python -m agentkit` is the command `agentkit`."""
+
+import sys
+
+from agentkit.cli import main
+
+sys.exit(main())
