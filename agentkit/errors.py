@@ -6,7 +6,7 @@
     ├── NotStorableError (ValueError)     a value cannot be kept by the checkpointer or the store
     ├── ArgumentsError (ValueError)       the model's arguments do not fit the tool
     ├── NotOfferedError                   a call names a tool that the model was not offered
-    ├── InjectionError (ValueError)       a tool asks for something the run does not have
+    ├── InjectionError (ValueError, KeyError) a tool asks for something the run does not have
     ├── AnswerError (ValueError)          an answer to an interrupt does not fit what was asked
     ├── HistoryError (ValueError)         a history that a strict provider would refuse
     ├── StateConflictError (ValueError)   parallel calls wrote what only one may write
@@ -78,10 +78,11 @@ class NotOfferedError(AgentkitError):
     code = "not_offered"
 
 
-class InjectionError(AgentkitError, ValueError):
-    """A tool asks for state, context or a store that this run does not have."""
+class InjectionError(AgentkitError, ValueError, KeyError):
+    """A tool asks for state, context or a store that this run does not have. Raised: the model cannot mend it."""
 
     code = "injection"
+    __str__ = Exception.__str__  # KeyError would quote it
 
 
 class AnswerError(AgentkitError, ValueError):

@@ -8,11 +8,12 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
-from langgraph.runtime import Runtime
+from langgraph.runtime import ExecutionInfo, Runtime
 
 from agentkit.messages import ensure_call_ids, open_calls, owner_of
 from agentkit.tools._call import Running
-from agentkit.tools._langgraph import checkpointer_of, is_resuming, state_of
+from agentkit.tools._langgraph import can_run_tasks, checkpointer_of, is_resuming, state_of
+from agentkit.tools._ledger_io import ledger_at
 from agentkit.tools._offered import offered_names
 from agentkit.tools._runtime import ToolRuntime
 from agentkit.tools._turn import Turn, turn_at
@@ -37,8 +38,10 @@ class Batch:
     config: RunnableConfig
     turn: Turn
     step: Hashable
+    in_graph: bool
     offered: Collection[str] | None
     saver: Any
+    resuming: bool
     ran: list[Running]
 
     @property
@@ -53,7 +56,7 @@ class Batch:
 
     def expected(self) -> frozenset[int] | None:
         """The indexes of the calls open in this step; None where a part may have ended in another process."""
-        if self.saver is not None and is_resuming(self.config) and not self.turn.finished:
+        if self.saver is not None and self.turn.ledger is None and self.resuming and not self.turn.finished:
             return None
         open_ids = {call["id"] for call in open_calls(self.messages)}
         return frozenset(index for index, call in enumerate(self.siblings) if call["id"] in open_ids)
@@ -85,6 +88,8 @@ class Batch:
             offered=self.offered,
             saver=self.saver,
             siblings=siblings,
+            message_id=(self.message.id if self.message is not None else None) or "",
+            resuming=self.resuming,
         )
         self.ran.append(running)
         return running
@@ -109,9 +114,13 @@ def open_batch(
         form, state = ("list" if isinstance(given, list) else "state"), given
         messages = messages_of(state, messages_key)
         message, calls, renamed = _open_in(messages, messages_key)
-    info = runtime.execution_info
-    one = form == "call" and len(calls) == 1 and info is not None
+    info = runtime.execution_info if isinstance(runtime.execution_info, ExecutionInfo) else None
+    one = form == "call" and len(calls) == 1
     step = (info.checkpoint_ns.rpartition("|")[0], info.checkpoint_id) if one and info is not None else None
+    saver = checkpointer_of(config)
+    turn = Turn() if step is None else turn_at(step)
+    if saver is not None and info is not None and turn.ledger is None:
+        turn.ledger = ledger_at(saver, info, config)
     return Batch(
         form=form,
         calls=calls,
@@ -122,10 +131,12 @@ def open_batch(
         messages_key=messages_key,
         runtime=runtime,
         config=config,
-        turn=Turn() if step is None else turn_at(step),
+        turn=turn,
         step=step,
+        in_graph=can_run_tasks(config),
         offered=offered_names(state, message.id if message else None, required=offered_only),
-        saver=checkpointer_of(config),
+        saver=saver,
+        resuming=saver is not None and is_resuming(config),
         ran=[],
     )
 
@@ -160,7 +171,7 @@ def _open_in(messages: Sequence[BaseMessage], key: str) -> tuple[AIMessage, Sequ
 def _idempotency_key(runtime: Runtime[Any], message: AIMessage | None, call: ToolCall) -> str | None:
     """The same for every run of this call and for no other: thread (or run), AI message, call."""
     info = runtime.execution_info
-    if info is None:
+    if not isinstance(info, ExecutionInfo):
         return None
     where = info.thread_id or info.run_id or info.checkpoint_id
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{where}/{message.id if message else ''}/{call['id']}"))

@@ -19,14 +19,17 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp, GraphInterrupt, is_invalid_resume
 
-from agentkit.errors import ArgumentsError, NotStorableError
+from agentkit.errors import ArgumentsError, NotStorableError, PairingError
 from agentkit.tools._attempt import Body, body_story
-from agentkit.tools._errors import ErrorRule, arguments_text, error_rule
+from agentkit.tools._errors import ErrorRule, arguments_text, as_langgraph, error_rule
 from agentkit.tools._headless import HeadlessTool
-from agentkit.tools._offered import not_offered
+from agentkit.tools._offered import gone, not_offered
+from agentkit.tools._ledger import signature_of
+from agentkit.tools._ledger_io import Ledger
 from agentkit.tools._outcome import Gate, Outcome, error_outcome, outcome_of
 from agentkit.tools._plan import Plan, plan_of
 from agentkit.tools._policy import DEFAULT_POLICY, ToolPolicy, policy_of
+from agentkit.tools._recovery import Entry
 from agentkit.tools._request import AsyncToolCallWrapper, ToolCallRequest, ToolCallWrapper
 from agentkit.tools._runtime import ToolRuntime
 from agentkit.tools._steps import Story, adrive, drive
@@ -67,6 +70,8 @@ class Rules:
     wrap: ToolCallWrapper | None
     awrap: AsyncToolCallWrapper | None
     ordered: frozenset[str]  # names of tools whose calls wait for siblings
+    asked: bool = False  # whether toolsets were asked for tools
+    unavailable: Exception | None = None  # what a toolset raised when it was asked
 
 
 @dataclass(kw_only=True, eq=False, slots=True)
@@ -83,10 +88,17 @@ class Running:
     offered: Collection[str] | None
     saver: Any = None
     siblings: Sequence[ToolCall] = ()
+    message_id: str = ""
+    resuming: bool = False  # whether an earlier run may have begun this step
+    entry: Entry | None = None  # the call's place in the ledger
     tool: BaseTool | None = None  # the tool that ran, also one that a wrapper brought
-    bubble: GraphBubbleUp | None = None  # an interrupt on its way out, which wrappers must not swallow
+    bubble: Exception | None = None  # an interrupt or a failed record on its way out, which wrappers must not swallow
     gated: tuple[Any, Outcome] | None = None  # what passed the gate last: the value handed to wrappers, and its outcome
     seat: Seat = field(default_factory=lambda: Seat(index=0))
+
+    def seen(self) -> dict[str, Any]:
+        """What the gate looks at of the state."""
+        return {"history": self.messages, "listed": isinstance(self.state, list)}
 
 
 def call_story(rules: Rules, run: Running) -> Story[Outcome]:
@@ -98,18 +110,18 @@ def call_story(rules: Rules, run: Running) -> Story[Outcome]:
     policy = DEFAULT_POLICY if known is None else known.policy
     run.seat = seat_for(run.index, run.call["name"], policy, _twin_key(run.call) if policy.dedupe else None)
     turn, seat = run.turn, run.seat
-    turn.enter(seat)
+    turn.enter(seat, resuming=run.resuming)
     try:
-        if run.offered is not None and run.call["name"] not in run.offered:
-            outcome = not_offered(run.call, run.offered)
-        else:
-            yield from _own_turn(rules, run)
-            outcome = (yield from _twins_outcome(turn, seat, run.call)) or (yield from _settle(rules, run, known))
+        outcome = yield from _answered(rules, run, known)
         turn.leave(seat, outcome)
     except GraphBubbleUp:
+        if run.entry is not None:
+            yield from run.entry.suspend()
         turn.leave(seat, suspended=True)
         raise
-    except Exception:
+    except Exception as error:
+        if run.entry is not None:
+            yield from _raised(run.entry, error)
         turn.leave(seat)
         if not turn.settled_but(seat):
             yield Until(turn, lambda: turn.settled_but(seat))
@@ -123,6 +135,56 @@ def call_story(rules: Rules, run: Running) -> Story[Outcome]:
             ()
         )  # leaves with the whole batch, so not before the questions of its siblings are answered
     return outcome
+
+
+def _answered(rules: Rules, run: Running, known: Known | None) -> Story[Outcome]:
+    """The outcome of the call: recorded or decided by its past, else made now, and recorded before it is used."""
+    policy = DEFAULT_POLICY if known is None else known.policy
+    if run.turn.ledger is not None:
+        run.entry = entry = _entry(rules, run, run.turn.ledger)
+        if (yield from entry.read()):
+            _recall_siblings(rules, run, run.turn.ledger)
+        if (outcome := (yield from entry.recall(policy))) is not None:
+            return outcome
+    if run.offered is not None and run.call["name"] not in run.offered:
+        outcome = not_offered(run.call, run.offered)
+    else:
+        yield from _own_turn(rules, run)
+        twins = yield from _twins_outcome(run.turn, run.seat, run.call)
+        outcome = twins or (yield from _settle(rules, run, known))
+    return outcome if run.entry is None else (yield from run.entry.finish(outcome))
+
+
+def _entry(rules: Rules, run: Running, ledger: Ledger) -> Entry:
+    return Entry(
+        ledger=ledger,
+        key=(run.message_id, run.call["id"] or ""),
+        call=run.call,
+        signature=signature_of(run.call),
+        resuming=run.resuming,
+        gate=rules.gate,
+        idempotency_key=run.runtime.idempotency_key,
+        config=run.config,
+    )
+
+
+def _recall_siblings(rules: Rules, run: Running, ledger: Ledger) -> None:
+    """Let the batch know of the calls that ended in an earlier run, which do not start in this one."""
+    for index, call in enumerate(run.siblings):
+        key = (run.message_id, call["id"] or "")
+        if key in ledger.known and (record := ledger.record(key, signature_of(call))).finished:
+            run.turn.recall(index, record.outcome(call, rules.gate.messages_key))
+
+
+def _raised(entry: Entry, error: Exception) -> Story[None]:
+    """Record how a call ended that raises: what a tool returned wrongly is over, what it raised may be tried again."""
+    try:
+        if entry.started and isinstance(error, PairingError):
+            yield from entry.finish(error_outcome(entry.call, f"Error: {entry.call['name']} ran, but gave no valid result"))
+        else:
+            yield from entry.suspend()
+    except Exception:  # the call's own error goes first
+        logger.exception("the end of call %r could not be recorded", entry.call["id"])
 
 
 def _own_turn(rules: Rules, run: Running) -> Story[None]:
@@ -169,12 +231,14 @@ def _settle(rules: Rules, run: Running, known: Known | None) -> Story[Outcome]:
             if run.gated is not None and run.gated[0] is value:
                 outcome = run.gated[1]
             else:
-                outcome = outcome_of(value, call, rules.gate, source="wrapper", history=run.messages)
+                outcome = outcome_of(value, call, rules.gate, source="wrapper", **run.seen())
         if run.saver is not None:
             _check_storable(outcome, run, rules.gate.messages_key)
     except GraphBubbleUp:
         raise
     except Exception as error:
+        if error is run.bubble:
+            raise
         errors = known.errors if known is not None and known.errors is not None else rules.errors
         if is_invalid_resume(error) or (text := errors.text(error, call)) is None:
             error.add_note(f"in tool {call['name']!r}, call {call['id']!r}")
@@ -194,7 +258,7 @@ def _attempt(rules: Rules, run: Running, request: ToolCallRequest) -> Story[Any]
     except ArgumentsError as error:
         text = rules.errors.text(error, call) if rules.errors.early else arguments_text(error)
         if text is None:
-            raise
+            raise as_langgraph(error, request.tool_call) from error
         value = error_outcome(call, text)
     except Exception as error:
         if not rules.errors.early or is_invalid_resume(error) or (text := rules.errors.text(error, call)) is None:
@@ -205,7 +269,7 @@ def _attempt(rules: Rules, run: Running, request: ToolCallRequest) -> Story[Any]
     else:
         policy = DEFAULT_POLICY if tool is None else policy_of(tool)
         try:
-            outcome = outcome_of(value, call, rules.gate, max_output=policy.max_output, history=run.messages)
+            outcome = outcome_of(value, call, rules.gate, max_output=policy.max_output, **run.seen())
         except Exception as error:
             if not rules.errors.early or (text := rules.errors.text(error, call)) is None:
                 raise
@@ -218,11 +282,20 @@ def _attempt(rules: Rules, run: Running, request: ToolCallRequest) -> Story[Any]
 def _body(rules: Rules, run: Running, request: ToolCallRequest) -> Story[Any]:
     call, tool = request.tool_call, request.tool
     if tool is None:
-        return not_offered(call, rules.known if run.offered is None else run.offered)
+        if rules.unavailable is not None:
+            raise rules.unavailable
+        offered = rules.known if run.offered is None else run.offered
+        return gone(call, offered) if rules.asked and call["name"] in offered else not_offered(call, offered)
     run.tool = tool
     known = rules.known.get(call["name"])
     if known is None or known.tool is not tool:
         known = Known.of(tool)
+    if run.entry is not None and known.policy.on_crash != "rerun" and not isinstance(tool, HeadlessTool):
+        try:
+            yield from run.entry.begin()
+        except Exception as error:
+            run.bubble = error
+            raise
     body = Body(
         plan=known.plan, tool=tool, call=call, runtime=request.runtime, config=run.config, timeout=known.policy.timeout
     )

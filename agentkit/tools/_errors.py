@@ -12,11 +12,23 @@ from dataclasses import dataclass
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from langchain_core.messages import ToolCall
+from langgraph.prebuilt.tool_node import ToolInvocationError
+from pydantic import ValidationError
 
-from agentkit.errors import AgentkitError, ArgumentsError, DefinitionError, NotStorableError, PairingError
+from agentkit.errors import (
+    AgentkitError,
+    ArgumentsError,
+    DefinitionError,
+    InjectionError,
+    NotStorableError,
+    PairingError,
+)
 from agentkit.tools._redact import redact, shorten
 
 logger = logging.getLogger(__name__)
+
+DEVELOPERS = (InjectionError, PairingError)
+"""Mistakes in a tool's code or in how the graph is set up: raised, since the model can do nothing about them."""
 
 OnToolError = Literal["report", "hide", "raise"] | Callable[[Exception, ToolCall], str]
 HandleToolErrors = bool | str | Callable[..., str] | type[Exception] | tuple[type[Exception], ...]
@@ -54,7 +66,7 @@ def legacy_error_rule(setting: HandleToolErrors) -> ErrorRule:
     if setting is False:
         return ErrorRule(text=lambda _error, _call: None, early=True)
     if isinstance(setting, str):
-        return ErrorRule(text=lambda _error, _call: setting, early=True)
+        return ErrorRule(text=lambda error, _call: setting if _is_handled(error, (Exception,)) else None, early=True)
     if setting is True:
         handled: tuple[type[Exception], ...] = (Exception,)
     elif isinstance(setting, tuple):
@@ -63,12 +75,12 @@ def legacy_error_rule(setting: HandleToolErrors) -> ErrorRule:
         handled = (setting,)
     elif callable(setting):
         handler, handled = setting, _handled_by(setting)
-        return ErrorRule(text=lambda error, _call: handler(error) if isinstance(error, handled) else None, early=True)
+        return ErrorRule(text=lambda error, _call: handler(error) if _is_handled(error, handled) else None, early=True)
     else:
         raise DefinitionError(
             f"handle_tool_errors={setting!r} is not known; use a bool, a text, exception types or a function"
         )
-    return ErrorRule(text=lambda error, _call: _repr(error) if isinstance(error, handled) else None, early=True)
+    return ErrorRule(text=lambda error, _call: _repr(error) if _is_handled(error, handled) else None, early=True)
 
 
 def describe(error: BaseException, limit: int = 500) -> str:
@@ -84,12 +96,20 @@ def arguments_text(error: ArgumentsError) -> str:
     return f"Error: {redact(str(error))}"
 
 
+def as_langgraph(error: ArgumentsError, call: ToolCall) -> Exception:
+    """The exception that langgraph's ToolNode raises for wrong arguments with `handle_tool_errors=False`."""
+    cause = error.__cause__
+    if not isinstance(cause, ValidationError):
+        return error
+    return ToolInvocationError(call["name"], cause, call["args"], cause.errors())
+
+
 def _report(error: Exception, _call: ToolCall) -> str | None:
-    return None if isinstance(error, PairingError) else f"Error: {describe(error)}"
+    return None if isinstance(error, DEVELOPERS) else f"Error: {describe(error)}"
 
 
 def _hide(error: Exception, call: ToolCall) -> str | None:
-    if isinstance(error, PairingError):
+    if isinstance(error, DEVELOPERS):
         return None
     reference = uuid.uuid4().hex[:12]
     logger.error("tool %r (call %r) failed, reference %s", call["name"], call["id"], reference, exc_info=error)
@@ -104,7 +124,11 @@ _RULES: dict[str, Callable[[Exception, ToolCall], str | None]] = {"report": _rep
 
 
 def _custom(function: Callable[[Exception, ToolCall], str]) -> Callable[[Exception, ToolCall], str | None]:
-    return lambda error, call: None if isinstance(error, PairingError) else function(error, call)
+    return lambda error, call: None if isinstance(error, DEVELOPERS) else function(error, call)
+
+
+def _is_handled(error: Exception, handled: tuple[type[Exception], ...]) -> bool:
+    return isinstance(error, handled) and not isinstance(error, InjectionError)
 
 
 def _repr(error: Exception) -> str:

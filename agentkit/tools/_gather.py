@@ -12,7 +12,7 @@ from langgraph.errors import GraphInterrupt
 
 from agentkit.tools._batch import Batch
 from agentkit.tools._langgraph import can_run_tasks
-from agentkit.tools._outcome import Outcome, results_of
+from agentkit.tools._outcome import Outcome, results_in, results_of
 
 _MIN_WORKERS_FOR_TASKS = 3  # with fewer, the node that waits for its tasks holds the worker they need
 _POOL_SIZE = 32
@@ -31,9 +31,12 @@ def as_tasks(batch: Batch) -> bool:
 
 def shown(outcome: Outcome, messages_key: str) -> dict[str, Any]:
     """What a task that stands for a call returns: shaped as an update of the node, since it is streamed and stored."""
+    kept = [*outcome.items]
+    if outcome.result is not None and outcome.result not in results_in(outcome.items, messages_key):
+        kept.append(outcome.result)
     items = [
         item.model_copy(update={"id": str(uuid.uuid4())}) if isinstance(item, ToolMessage) and not item.id else item
-        for item in outcome.items
+        for item in kept
     ]
     return {messages_key: items}
 

@@ -34,3 +34,9 @@ def not_offered(call: ToolCall, offered: Collection[str]) -> Outcome:
     """The error result for a call whose tool was not offered; it lists only what was."""
     names = ", ".join(sorted(offered))
     return error_outcome(call, f"Error: {call['name']} is not a valid tool, try one of [{names}].")
+
+
+def gone(call: ToolCall, offered: Collection[str]) -> Outcome:
+    """The error result for a call whose tool was offered, and which its toolset does not give any more."""
+    names = ", ".join(sorted(name for name in offered if name != call["name"]))
+    return error_outcome(call, f"Error: {call['name']} is no longer available to you; the others are [{names}].")

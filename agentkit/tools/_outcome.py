@@ -87,6 +87,7 @@ def outcome_of(
     source: str = "tool",
     max_output: int | None = None,
     history: Sequence[BaseMessage] = (),
+    listed: bool = False,
 ) -> Outcome:
     """Check a returned value and make the outcome of `call` from it.
 
@@ -97,11 +98,12 @@ def outcome_of(
         source: who returned it, for error messages: "tool" or "wrapper".
         max_output: characters; a longer text result is cut and kept whole as artifact.
         history: the messages in state: a Command may edit results that stand there already.
+        listed: whether the state is a list of messages, so that Commands update it with lists.
 
     Raises:
         PairingError: in strict mode, when the value does not answer this call exactly once.
     """
-    check = _Check(call=call, gate=gate, source=source, history=history)
+    check = _Check(call=call, gate=gate, source=source, history=history, listed=listed)
     items = check.items(value)
     results = check.results(items)
     if len(results) > 1:
@@ -174,6 +176,7 @@ class _Check:
     gate: Gate
     source: str
     history: Sequence[BaseMessage]
+    listed: bool
 
     def fault(self, problem: str, fix: str) -> None:
         """A developer's mistake: raised when strict, logged when it will be repaired."""
@@ -284,7 +287,14 @@ class _Check:
                 self.foreign(message.tool_call_id)
         if _wipes(messages):
             messages = self.without_orphans(messages)
+        if command.graph is None and (found.update is None) != self.listed:
+            return replace(command, update=self.reshaped(messages))
         return replace(command, update=found.put(messages))
+
+    def reshaped(self, messages: list[BaseMessage]) -> dict[str, Any] | list[Any]:
+        wanted = "a list of messages" if self.listed else f"a dict with the messages at {self.gate.messages_key!r}"
+        self.fault("returned a Command whose update has not the form of the state", f"make the update {wanted}")
+        return list(messages) if self.listed else {self.gate.messages_key: messages}
 
     def messages_of(self, update: Any) -> _Messages | None:
         return messages_in(update, self.gate.messages_key)
@@ -314,7 +324,8 @@ class _Check:
         return results_of(items, self.call, self.gate.messages_key)
 
     def keep_one(self, items: list[Item], results: list[ToolMessage]) -> tuple[list[Item], list[ToolMessage]]:
-        self.fault(f"returned {len(results)} results for this call", "return exactly one ToolMessage for a call")
+        own = self.call["id"]
+        self.fault(f"returned {len(results)} messages bound to tool_call_id {own!r}", "return exactly one ToolMessage")
         kept = results[0]
         seen = False
 
@@ -343,11 +354,14 @@ class _Check:
         if current and any(_wipes(found.messages) for c in current if (found := self.messages_of(c.update))):
             return items, []
         if len(current) < len(items):  # bound for a parent graph: the history that stays behind still needs a result
-            result = self.made("Control was handed over to the parent graph.", "left for the parent graph")
-            return [*items, result], [result]
+            return items, [self.made("Control was handed over to the parent graph.", "left for the parent graph")]
+        if all(command.update is None for command in current):  # it only says where to go, and nothing about its result
+            result = self.made("Done.", "Command without update")
+            update = [result] if self.listed else {self.gate.messages_key: [result]}
+            return [replace(current[0], update=update), *current[1:]], [result]
         self.fault(
-            "returned a Command without a result for this call",
-            f'add it: Command(update={{"{self.gate.messages_key}": '
+            f"returned a Command with 0 messages bound to tool_call_id {self.call['id']!r}",
+            f'add one: Command(update={{"{self.gate.messages_key}": '
             "[ToolMessage(…, tool_call_id=runtime.tool_call_id)], …})",
         )
         result = self.made("Done.", "Command without a result")

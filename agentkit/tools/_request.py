@@ -34,8 +34,8 @@ class ToolCallRequest(LangGraphToolCallRequest):
 
     def override(self, **overrides: Any) -> "ToolCallRequest":
         """A request with these attributes replaced; a new state is what the tool sees too."""
-        if "state" in overrides and "runtime" not in overrides and isinstance(self.runtime, ToolRuntime):
-            overrides["runtime"] = replace(self.runtime, state=overrides["state"])
+        if "state" in overrides and isinstance(runtime := overrides.get("runtime", self.runtime), ToolRuntime):
+            overrides["runtime"] = replace(runtime, state=overrides["state"])
         return replace(self, **overrides)
 
 

@@ -19,6 +19,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, field
 
+from agentkit.tools._ledger_io import Ledger
 from agentkit.tools._outcome import Outcome
 from agentkit.tools._policy import ToolPolicy
 
@@ -73,20 +74,32 @@ class Turn:
 
     seats: list[Seat] = field(default_factory=list)
     finished: dict[int, Outcome] = field(default_factory=dict)
+    ledger: Ledger | None = None
     parent_bound: bool = False
     left: bool = False
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _waiters: list[asyncio.Future[None]] = field(default_factory=list)
 
-    def enter(self, seat: Seat) -> None:
-        """A call has started. One that had started before tells that the step is run again, so what we know is old."""
+    def enter(self, seat: Seat, *, resuming: bool = False) -> None:
+        """A call has started. One that had started before tells that the step is run again, so what we know is old.
+
+        The same is told by a resumed run in which none of its siblings is running: parts of it may have ended elsewhere.
+        """
         with self._changed:
+            if resuming and self.ledger is not None and all(other.settled for other in self.seats):
+                self.ledger.forget()
             if any(other.index == seat.index for other in self.seats):
                 self.finished |= {other.index: other.outcome for other in self.seats if other.outcome is not None}
                 self.seats, self.parent_bound, self.left = [], False, False
             self.finished.pop(seat.index, None)
             self.seats.append(seat)
             self._wake()
+
+    def recall(self, index: int, outcome: Outcome) -> None:
+        """The call at `index` has ended in an earlier run, as the ledger says."""
+        with self._changed:
+            if all(other.index != index for other in self.seats):
+                self.finished[index] = outcome
 
     def outcomes(self) -> list[Outcome]:
         """All outcomes known, in call order."""
@@ -112,7 +125,8 @@ class Turn:
             complete = (expected is None or begun.issuperset(expected)) and self.settled_but(seat)
             if leaving and not complete:
                 self.parent_bound = True
-            if self.left or not complete or not (leaving or self.parent_bound):
+            bound = leaving or self.parent_bound or any(outcome.leaves for outcome in self.finished.values())
+            if self.left or not complete or not bound:
                 return False
             self.left = True
             return True

@@ -23,7 +23,7 @@ Route: TypeAlias = Callable[[ToolCall, BaseTool | None, ToolMessage | None, Sequ
 
 def combined(batch: Batch, outcomes: Sequence[Outcome]) -> Any:
     """`{messages_key: results}` or the list of results; a list of updates and Commands where there is a Command."""
-    items: list[Item] = [item for outcome in outcomes for item in outcome.items]
+    items: list[Item] = _sent_together([item for outcome in outcomes for item in outcome.items])
     first: list[Any] = [batch.message] if batch.renamed and batch.message is not None and batch.message.id else []
     if not any(isinstance(item, Command) for item in items):
         messages = [*first, *items]
@@ -60,6 +60,8 @@ def stay_behind(outcome: Outcome, messages_key: str) -> Outcome:
 
 def exit_of(batch: Batch, outcomes: Sequence[Outcome]) -> Command[Any] | None:
     """The Command that takes the whole batch to the parent graph, if this invocation is the one to send it."""
+    if not batch.in_graph:
+        return None
     leaving = any(outcome.leaves for outcome in outcomes)
     if not batch.shared:
         return leave_together(batch.message, outcomes, batch.messages_key) if leaving else None
@@ -71,6 +73,25 @@ def exit_of(batch: Batch, outcomes: Sequence[Outcome]) -> Command[Any] | None:
     if not goes:
         return None
     return leave_together(batch.message, turn.outcomes(), batch.messages_key)
+
+
+def _sent_together(items: list[Item]) -> list[Item]:
+    """Outside a graph, the Commands that only send to the parent's nodes become one, as langgraph's node does it."""
+    out: list[Item] = []
+    first: int | None = None
+    for item in items:
+        if isinstance(item, Command) and item.graph is not None and _only_sends(item.goto):
+            if first is not None:
+                earlier: Any = out[first]
+                out[first] = replace(earlier, goto=[*earlier.goto, *item.goto])
+                continue
+            first = len(out)
+        out.append(item)
+    return out
+
+
+def _only_sends(goto: Any) -> bool:
+    return isinstance(goto, list) and all(isinstance(target, Send) for target in goto)
 
 
 def _last_of_plain(batch: Batch, items: list[Item]) -> list[Item]:

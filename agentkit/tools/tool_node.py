@@ -14,6 +14,7 @@ directly.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
+from langgraph.errors import GraphBubbleUp
 from langgraph.func import task
 
 from agentkit.errors import DefinitionError
@@ -28,6 +30,7 @@ from agentkit.tools._batch import Batch, open_batch
 from agentkit.tools._call import Known, Rules, Running, call_story
 from agentkit.tools._errors import HandleToolErrors, OnToolError, error_rule, legacy_error_rule
 from agentkit.tools._gather import as_tasks, caught, in_threads, outcome_shown, settled, shown
+from agentkit.tools._kept import Kept
 from agentkit.tools._langgraph import runtime_of
 from agentkit.tools._outcome import Gate, Outcome, Pairing
 from agentkit.tools._request import (
@@ -39,9 +42,11 @@ from agentkit.tools._request import (
 )
 from agentkit.tools._routing import fan_out, tools_condition
 from agentkit.tools._runtime import InjectedState, InjectedStore, ToolRuntime
-from agentkit.tools._steps import adrive, drive
+from agentkit.tools._sources import Sources, parted
+from agentkit.tools._steps import Story, adrive, drive
 from agentkit.tools._tool import check_unique
 from agentkit.tools._write import Route, combined, exit_of, routed, stay_behind
+from agentkit.tools.toolsets import Toolset
 
 __all__ = [
     "AsyncToolCallHandler",
@@ -73,7 +78,8 @@ class ToolNode(Runnable[Any, Any]):
     order. Plain keys that several calls write take the last write in call order.
 
     Args:
-        tools: tools or plain functions. Names must be unique (DefinitionError).
+        tools: tools, plain functions, or toolsets, which are asked when a call is not one of a tool given here. Names
+            must be unique (DefinitionError).
         name: the node's name.
         tags: kept for langgraph's signature; the node itself is not traced.
         on_tool_error: what an exception of a tool becomes: "report" (default: type and message, shortened, without
@@ -99,7 +105,7 @@ class ToolNode(Runnable[Any, Any]):
 
     def __init__(  # noqa: PLR0913 - langgraph's signature and ours
         self,
-        tools: Sequence[BaseTool | Callable[..., Any]],
+        tools: Sequence[BaseTool | Callable[..., Any] | Toolset],
         *,
         name: str = "tools",
         tags: list[str] | None = None,
@@ -118,11 +124,14 @@ class ToolNode(Runnable[Any, Any]):
             raise DefinitionError(f"ToolNode: pairing={pairing!r} is not known; use 'strict' or 'repair'")
         self.name = name
         self.tags = tags
-        self._tools = check_unique(tools)
+        fixed, toolsets = parted(tools)
+        self._tools = check_unique(fixed)
+        self.sources = Sources(self._tools, toolsets)
         self._route = route
         self._offered_only = offered_only
         self._key = messages_key
         known = {tool_name: Known.of(tool) for tool_name, tool in self._tools.items()}
+        self._with_found: Kept[dict[str, BaseTool], Rules] = Kept(self._rules_with, most=64)
         self._rules = Rules(
             known=known,
             tools=list(self._tools.values()),
@@ -134,7 +143,7 @@ class ToolNode(Runnable[Any, Any]):
             gate=Gate(pairing=pairing, messages_key=messages_key),
             wrap=wrap_tool_call,
             awrap=awrap_tool_call,
-            ordered=frozenset(n for n, k in known.items() if k.policy.sequential or k.policy.limit is not None),
+            ordered=_ordered(known),
         )
 
     @property
@@ -145,27 +154,29 @@ class ToolNode(Runnable[Any, Any]):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         """Run the calls; see the class for what comes in and goes out."""
         batch = self._open(input, config, kwargs)
+        rules = drive(self._ruling(batch)) if self.sources else self._rules
         count = len(batch.calls)
         if count == 1:
-            return self._write(batch, [drive(call_story(self._rules, self._running(batch, 0, batch.config)))])
+            return self._write(batch, [drive(call_story(rules, _running(rules, batch, 0, batch.config)))])
         if as_tasks(batch):
-            futures = [task(name=self.name)(partial(self._task, batch, position))() for position in range(count)]
+            futures = [task(name=self.name)(partial(self._task, rules, batch, p))() for p in range(count)]
             ended = [caught(future.result) for future in futures]
             return self._write(batch, settled(ended, partial(outcome_shown, batch)))
-        ended = in_threads([partial(self._direct, batch, position) for position in range(count)])
+        ended = in_threads([partial(_direct, rules, batch, position) for position in range(count)])
         return self._write(batch, settled(ended))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         """Run the calls; see the class for what comes in and goes out."""
         batch = self._open(input, config, kwargs)
+        rules = await adrive(self._ruling(batch)) if self.sources else self._rules
         count = len(batch.calls)
         if count == 1:
-            return self._write(batch, [await adrive(call_story(self._rules, self._running(batch, 0, batch.config)))])
+            return self._write(batch, [await adrive(call_story(rules, _running(rules, batch, 0, batch.config)))])
         if as_tasks(batch):
-            futures = [task(name=self.name)(partial(self._atask, batch, position))() for position in range(count)]
+            futures = [task(name=self.name)(partial(self._atask, rules, batch, p))() for p in range(count)]
             ended = await asyncio.gather(*futures, return_exceptions=True)
             return self._write(batch, settled(ended, partial(outcome_shown, batch)))
-        ended = await asyncio.gather(*(self._adirect(batch, p) for p in range(count)), return_exceptions=True)
+        ended = await asyncio.gather(*(_adirect(rules, batch, p) for p in range(count)), return_exceptions=True)
         return self._write(batch, settled(ended))
 
     def _open(self, given: Any, config: RunnableConfig | None, kwargs: Mapping[str, Any]) -> Batch:
@@ -175,20 +186,28 @@ class ToolNode(Runnable[Any, Any]):
             runtime = runtime.override(store=kwargs["store"])
         return open_batch(given, config, runtime, self._key, offered_only=self._offered_only)
 
-    def _running(self, batch: Batch, position: int, config: RunnableConfig) -> Running:
-        return batch.running(position, config, self._rules.tools)
+    def _ruling(self, batch: Batch) -> Story[Rules]:
+        """The rules for this batch: with the toolsets' tools, where it has calls that no tool given here answers."""
+        if all(call["name"] in self._rules.known for call in batch.calls):
+            return self._rules
+        try:
+            found = yield from self.sources.ask(batch.state, batch.runtime, batch.config)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:  # noqa: BLE001 - becomes the result of the calls that need it, as the rules say
+            return replace(self._rules, asked=True, unavailable=error)
+        return self._with_found(found)
 
-    def _direct(self, batch: Batch, position: int) -> Outcome:
-        return drive(call_story(self._rules, self._running(batch, position, batch.config)))
+    def _rules_with(self, found: dict[str, BaseTool]) -> Rules:
+        known = {**self._rules.known, **{name: Known.of(tool) for name, tool in found.items()}}
+        tools = [*self._rules.tools, *found.values()]
+        return replace(self._rules, known=known, tools=tools, ordered=_ordered(known), asked=True)
 
-    async def _adirect(self, batch: Batch, position: int) -> Outcome:
-        return await adrive(call_story(self._rules, self._running(batch, position, batch.config)))
+    def _task(self, rules: Rules, batch: Batch, position: int) -> dict[str, Any]:
+        return shown(drive(call_story(rules, _running(rules, batch, position, get_config()))), self._key)
 
-    def _task(self, batch: Batch, position: int) -> dict[str, Any]:
-        return shown(drive(call_story(self._rules, self._running(batch, position, get_config()))), self._key)
-
-    async def _atask(self, batch: Batch, position: int) -> dict[str, Any]:
-        return shown(await adrive(call_story(self._rules, self._running(batch, position, get_config()))), self._key)
+    async def _atask(self, rules: Rules, batch: Batch, position: int) -> dict[str, Any]:
+        return shown(await adrive(call_story(rules, _running(rules, batch, position, get_config()))), self._key)
 
     def _write(self, batch: Batch, outcomes: Sequence[Outcome]) -> Any:
         exit_ = exit_of(batch, outcomes)
@@ -199,3 +218,20 @@ class ToolNode(Runnable[Any, Any]):
         if self._route is not None:
             return routed(batch, outcomes, self._route)
         return combined(batch, outcomes)
+
+
+def _running(rules: Rules, batch: Batch, position: int, config: RunnableConfig) -> Running:
+    return batch.running(position, config, rules.tools)
+
+
+def _direct(rules: Rules, batch: Batch, position: int) -> Outcome:
+    return drive(call_story(rules, _running(rules, batch, position, batch.config)))
+
+
+async def _adirect(rules: Rules, batch: Batch, position: int) -> Outcome:
+    return await adrive(call_story(rules, _running(rules, batch, position, batch.config)))
+
+
+def _ordered(known: Mapping[str, Known]) -> frozenset[str]:
+    """The names of the tools whose calls wait for siblings."""
+    return frozenset(name for name, each in known.items() if each.policy.sequential or each.policy.limit is not None)

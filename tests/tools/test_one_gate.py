@@ -102,7 +102,6 @@ UNPAIRED = {
     "a result for another call": FOREIGN,
     "a Command with a result for another call": Command(update={"messages": [FOREIGN]}),
     "a Command without a result": Command(update={"note": "x"}),
-    "a Command that only goes somewhere": Command(goto="__end__"),
     "two results": TWICE,
     "two results in one Command": Command(update={"messages": TWICE}),
     "a list that mixes results and values": [ToolMessage("one", tool_call_id="c1"), "text"],
@@ -125,6 +124,12 @@ def test_a_node_that_repairs_makes_exactly_one_result_and_logs(
     assert paired(output["messages"])
     assert [message.tool_call_id for message in results(output)] == ["c1"]
     assert "repaired" in caplog.text
+
+
+def test_a_command_that_only_goes_somewhere_gets_a_result(run: Run, form: str) -> None:
+    output = run(graph_of(ToolNode([returning(Command(goto="__end__"))]), form=form), {"messages": [ONE]})
+    assert paired(output["messages"])
+    assert texts(output) == ["Done."]
 
 
 def test_two_tools_that_answer_each_other_still_get_one_result_each_when_repaired(run: Run, form: str) -> None:
