@@ -327,7 +327,7 @@ class InMemoryStore(Store):
         with self._lock:
             self._sweep()
             scope = self._scope(namespace_prefix, filter)
-        names = sorted((name, at) for at in scope if after is None or (name := _name(at)) > after)
+        names = sorted((_name(at), at) for at in scope if after is None or _name(at) > after)
         shown = names[:limit]
         return Page(
             items=[scope[at].item(at) for _, at in shown],
