@@ -30,11 +30,14 @@ def explain(error: BaseException) -> tuple[int, str]:
         case KeyboardInterrupt():
             found = INTERRUPTED, "interrupted"
         case Stop() | AgentkitError():
-            found = MEND, " ".join(str(error).split())
+            found = MEND, "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
         case ModuleNotFoundError(name="typer" | "rich"):
             found = MEND, "the command line needs typer and rich: pip install 'agentkit[cli]'"
         case PermissionError(filename=str() as path):
-            found = MEND, f"no permission for {path}; choose another folder (XDG_DATA_HOME) or mend its permissions"
+            found = (
+                MEND,
+                f"no permission for {path}; set AGENTKIT_DATA_DIR to a folder of yours, or mend its permissions",
+            )
         case OSError(filename=str() as path):
             found = MEND, f"{error.strerror}: {path}"
         case _:

@@ -34,7 +34,7 @@ async def run_turn(
             async for mode, data in events:
                 match mode:
                     case "messages":
-                        _text(*data, view)
+                        _text(data[0], data[1], view)
                     case "custom" if isinstance(data, Mapping) and data.get("type") == "tool_progress":
                         view.progress(data)
                     case "updates":
