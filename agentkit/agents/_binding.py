@@ -36,18 +36,16 @@ class Binder:
 
     Args:
         strategies: The agent's structured output.
-        known: Names of the tools the agent was built with.
-        dynamic: Whether a tool-call wrapper may run tools that are not among them.
+        dynamic: Whether a tool-call wrapper may run tools that the agent does not know.
     """
 
-    def __init__(self, strategies: Strategies, known: frozenset[str], *, dynamic: bool) -> None:
+    def __init__(self, strategies: Strategies, *, dynamic: bool) -> None:
         self._strategies = strategies
-        self._known = known
         self._dynamic = dynamic
         self._bound: OrderedDict[Any, Bound] = OrderedDict()
 
-    def bind(self, request: Any) -> Bound:
-        """The model of `request`, bound to what it offers.
+    def bind(self, request: Any, known: frozenset[str]) -> Bound:
+        """The model of `request`, bound to what it offers; `known` are the names of the tools the agent can run.
 
         Raises:
             DefinitionError: It offers a tool that nothing could run.
@@ -55,7 +53,7 @@ class Binder:
         key = _key(request)
         if key is not None and (bound := self._bound.get(key)) is not None:
             return bound
-        bound = self._make(request)
+        bound = self._make(request, known)
         if key is not None:
             self._bound[key] = bound
             while len(self._bound) > _KEPT:
@@ -63,10 +61,10 @@ class Binder:
                 self._bound.popitem(last=False)
         return bound
 
-    def _make(self, request: Any) -> Bound:
+    def _make(self, request: Any, known: frozenset[str]) -> Bound:
         tools = list(request.tools)
         if not self._dynamic:
-            self._check_known(tools)
+            _check_known(tools, known)
         strategy = self._strategies.effective(request.response_format, request.model, tools)
         settings = dict(request.model_settings)
         choice = request.tool_choice
@@ -87,15 +85,6 @@ class Binder:
         kept = (request.model, request.tools[:], request.response_format)
         return Bound(model=model, offered=offered, strategy=strategy, kept=kept)
 
-    def _check_known(self, tools: Sequence[Any]) -> None:
-        unknown = [tool.name for tool in tools if isinstance(tool, BaseTool) and tool.name not in self._known]
-        if unknown:
-            raise DefinitionError(
-                f"Middleware added tools that the agent doesn't know how to execute. Unknown tools: {unknown}. "
-                f"Registered tools: {sorted(self._known)}. Give them to create_agent(tools=…), or run them in a "
-                "wrap_tool_call hook with handler(request.override(tool=…))."
-            )
-
 
 def tool_name(tool: Any) -> str | None:
     """The name under which a model can call `tool`; None for a provider's own tool, whose calls are not ours to run."""
@@ -106,6 +95,16 @@ def tool_name(tool: Any) -> str | None:
     if isinstance(function, dict):
         return function.get("name")
     return tool.get("name")
+
+
+def _check_known(tools: Sequence[Any], known: frozenset[str]) -> None:
+    unknown = [tool.name for tool in tools if isinstance(tool, BaseTool) and tool.name not in known]
+    if unknown:
+        raise DefinitionError(
+            f"Middleware added tools that the agent doesn't know how to execute. Unknown tools: {unknown}. "
+            f"Registered tools: {sorted(known)}. Give them to create_agent(tools=…), or run them in a "
+            "wrap_tool_call hook with handler(request.override(tool=…))."
+        )
 
 
 def _key(request: Any) -> Any:

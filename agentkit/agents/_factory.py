@@ -8,6 +8,7 @@ _limits       limits of a run                   _outside     routing after updat
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -32,10 +33,12 @@ from agentkit.agents._state import AgentState, Schemas, merge_schemas, reducers_
 from agentkit.agents._structured import Strategies
 from agentkit.agents._subagents import SubagentTransformer
 from agentkit.agents._tools_node import AgentToolNode
+from agentkit.agents._toolsets import Offer
 from agentkit.agents._tracing import node_policy
 from agentkit.agents._wrappers import ModelChain, tool_chains
 from agentkit.errors import DefinitionError, MissingExtraError
 from agentkit.tools import policy_of
+from agentkit.tools.toolsets import Toolset
 
 __all__ = ["create_agent"]
 
@@ -81,7 +84,7 @@ class _Hooks:
 
 def create_agent(  # noqa: PLR0913 - LangChain's signature and ours
     model: str | BaseChatModel,
-    tools: Sequence[BaseTool | Callable[..., Any] | dict[str, Any]] | None = None,
+    tools: Sequence[BaseTool | Callable[..., Any] | dict[str, Any] | Toolset] | None = None,
     *,
     system_prompt: str | SystemMessage | None = None,
     middleware: Sequence[Any] = (),
@@ -108,7 +111,8 @@ def create_agent(  # noqa: PLR0913 - LangChain's signature and ours
 
     Args:
         model: A chat model, or a name like "openai:gpt-5.5" (needs the extra `models`).
-        tools: Tools, plain functions, or dicts of a provider's own tools, which are offered and never run here.
+        tools: Tools, plain functions, toolsets, which are asked before each model call, or dicts of a provider's own
+            tools, which are offered and never run here.
         system_prompt: Put before the messages of every model call.
         middleware: Hooks into the loop; LangChain's middleware works too.
         response_format: A schema, or a strategy, for a structured answer in `structured_response`.
@@ -158,6 +162,7 @@ def create_agent(  # noqa: PLR0913 - LangChain's signature and ours
         )
         _check_writes(tool_node.tools_by_name, schemas)
     offered = [
+        tool_node.sources.check = partial(_check_writes, schemas=schemas)
         *(tool_node.tools_by_name.values() if tool_node else ()),
         *(t for t in tools or () if isinstance(t, dict)),
     ]
@@ -166,12 +171,12 @@ def create_agent(  # noqa: PLR0913 - LangChain's signature and ours
     request_class, response_class = request_classes(middleware)
     setup = Setup(
         model=_chat_model(model),
-        tools=offered,
-        static_names=names,
+        offer=Offer(tools=offered, names=names),
+        sources=tool_node.sources if tool_node is not None and tool_node.sources else None,
         system_message=SystemMessage(content=system_prompt) if isinstance(system_prompt, str) else system_prompt,
         name=name,
         strategies=strategies,
-        binder=Binder(strategies, names, dynamic=wrap is not None),
+        binder=Binder(strategies, dynamic=wrap is not None),
         chain=ModelChain(middleware, response_class),
         routes=routes,
         limits=limits,
@@ -220,7 +225,7 @@ def _graph(
     if tool_node is not None:
         graph.add_node("tools", tool_node, input_schema=schemas.tools, destinations=_tools_ends(setup, tool_node))
     for hook, default in hooks.with_default(routes):
-        node: Any = HookNode(hook, routes, default=default, static_names=setup.static_names)
+        node: Any = HookNode(hook, routes, default=default, static_names=setup.offer.names)
         ends = _hook_ends(hook, default, setup)
         graph.add_node(
             hook.node, node, input_schema=schemas.hooks, destinations=ends, trace_policy=node_policy(hook.middleware)
@@ -252,7 +257,8 @@ def _drawn(ends: Sequence[str]) -> tuple[str, ...]:
 
 def _tools_ends(setup: Setup, tool_node: AgentToolNode) -> tuple[str, ...]:
     ends = [setup.routes.loop_entry]
-    if setup.strategies.bindings or any(tool.return_direct for tool in tool_node.tools_by_name.values()):
+    may_end = any(tool.return_direct for tool in tool_node.tools_by_name.values()) or setup.sources is not None
+    if setup.strategies.bindings or may_end:
         ends.append(setup.routes.exit)
     return tuple(ends)
 

@@ -7,7 +7,6 @@ from uuid import uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph.runtime import get_runtime
 from langgraph.types import Command
 
 from agentkit.agents._binding import Binder, Bound
@@ -16,10 +15,14 @@ from agentkit.agents._retries import RETRY_MARK, attempts
 from agentkit.agents._routes import Routes
 from agentkit.agents._state import PRIVATE_KEYS, STEPS_KEY
 from agentkit.agents._structured import Strategies, again, missing, refuses
+from agentkit.agents._toolsets import Offer, offer_story
 from agentkit.agents._wrappers import Answered, ModelChain
 from agentkit.errors import StructuredOutputError
 from agentkit.messages import ensure_call_ids, error_result, history, open_calls, repair_history
 from agentkit.tools import OFFERED_KEY
+from agentkit.tools._langgraph import runtime_of
+from agentkit.tools._sources import Sources
+from agentkit.tools._steps import Story, adrive, drive
 
 __all__ = ["ModelNode", "Setup"]
 
@@ -29,8 +32,10 @@ class Setup:
     """What all model calls of one agent share, decided when it was built."""
 
     model: Any
-    tools: list[Any]
-    static_names: frozenset[str]
+    offer: Offer
+    """The tools that every model call may offer, and all their names."""
+    sources: Sources | None
+    """The toolsets, asked for more at each model call; None without any."""
     system_message: SystemMessage | None
     name: str | None
     strategies: Strategies
@@ -54,11 +59,13 @@ class ModelNode(Runnable[dict[str, Any], Any]):
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
 
-    def invoke(self, input: dict[str, Any], config: RunnableConfig | None = None, **_kwargs: Any) -> Any:  # noqa: A002, ARG002 - langchain-core's signature
+    def invoke(self, input: dict[str, Any], config: RunnableConfig | None = None, **_kwargs: Any) -> Any:  # noqa: A002 - langchain-core's signature
         """Make one model call."""
         if self._setup.routes.finished(input, "model"):
             return Command()
-        call = _Call(self._setup, input)
+        call = _Call(self._setup, input, config or {})
+        if self._setup.sources is not None:
+            call.offer = drive(call.asking(self._setup.sources))
         try:
             if self._setup.chain:
                 answered = self._setup.chain.call(call.request(), call.ask)
@@ -68,11 +75,13 @@ class ModelNode(Runnable[dict[str, Any], Any]):
             answered = call.retry_or_raise(error)
         return call.finish(answered)
 
-    async def ainvoke(self, input: dict[str, Any], config: RunnableConfig | None = None, **_kwargs: Any) -> Any:  # noqa: A002, ARG002 - langchain-core's signature
+    async def ainvoke(self, input: dict[str, Any], config: RunnableConfig | None = None, **_kwargs: Any) -> Any:  # noqa: A002 - langchain-core's signature
         """Make one model call, awaiting it."""
         if self._setup.routes.finished(input, "model"):
             return Command()
-        call = _Call(self._setup, input)
+        call = _Call(self._setup, input, config or {})
+        if self._setup.sources is not None:
+            call.offer = await adrive(call.asking(self._setup.sources))
         try:
             if self._setup.chain:
                 answered = await self._setup.chain.acall(call.request(), call.aask)
@@ -86,8 +95,10 @@ class ModelNode(Runnable[dict[str, Any], Any]):
 class _Call:
     """One run of the model node, which may call the model several times or not at all, as wrappers decide."""
 
-    def __init__(self, setup: Setup, state: dict[str, Any]) -> None:
+    def __init__(self, setup: Setup, state: dict[str, Any], config: RunnableConfig) -> None:
         self.setup = setup
+        self.config = config
+        self.runtime = runtime_of(config)
         self.steps_left: int = state.pop(STEPS_KEY, 0)
         for key in PRIVATE_KEYS:
             state.pop(key, None)
@@ -95,32 +106,37 @@ class _Call:
         self.stored: list[Any] = state["messages"]
         self.messages, faults = repair_history(self.stored)
         self.repairs = _changes(self.stored, self.messages) if faults else []
+        self.offer = setup.offer
         self.bound: Bound | None = None
         self.offered: dict[str, frozenset[str]] = {}
         self.refused: StructuredOutputError | None = None
+
+    def asking(self, sources: Sources) -> Story[Offer]:
+        """Ask the toolsets what they add to this call's tools."""
+        return offer_story(self.setup.offer, sources, self.state, self.runtime, self.config)
 
     def request(self) -> Any:
         """What the outermost wrapper sees."""
         setup = self.setup
         return setup.request_class(
             model=setup.model,
-            tools=setup.tools,
+            tools=self.offer.tools,
             system_message=setup.system_message,
             response_format=setup.strategies.initial,
             messages=self.messages,
             tool_choice=None,
             state=self.state,
-            runtime=get_runtime(),
+            runtime=self.runtime,
         )
 
     def ask(self, request: Any) -> Any:
         """Call the model: the innermost handler."""
-        bound = self.bound = self.setup.binder.bind(request)
+        bound = self.bound = self.setup.binder.bind(request, self.offer.names)
         return self._read(bound.model.invoke(_prompt(request)))
 
     async def aask(self, request: Any) -> Any:
         """`ask`, awaiting the model."""
-        bound = self.bound = self.setup.binder.bind(request)
+        bound = self.bound = self.setup.binder.bind(request, self.offer.names)
         return self._read(await bound.model.ainvoke(_prompt(request)))
 
     def _read(self, output: AIMessage) -> Any:
@@ -195,7 +211,7 @@ class _Call:
 
     def _records(self, new: list[BaseMessage]) -> dict[str, frozenset[str]]:
         """What was offered for the calls in `new`. A wrapper's own message gets what the model was offered last."""
-        fallback = self.bound.offered if self.bound is not None else self.setup.static_names
+        fallback = self.bound.offered if self.bound is not None else self.offer.names
         return {
             m.id or "": self.offered.get(m.id or "", fallback) for m in new if isinstance(m, AIMessage) and m.tool_calls
         }

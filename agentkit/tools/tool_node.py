@@ -159,7 +159,8 @@ class ToolNode(Runnable[Any, Any]):
         if count == 1:
             return self._write(batch, [drive(call_story(rules, _running(rules, batch, 0, batch.config)))])
         if as_tasks(batch):
-            futures = [task(name=self.name)(partial(self._task, rules, batch, p))() for p in range(count)]
+            begin: Any = task(name=self.name)
+            futures = [begin(partial(self._task, rules, batch, position))() for position in range(count)]
             ended = [caught(future.result) for future in futures]
             return self._write(batch, settled(ended, partial(outcome_shown, batch)))
         ended = in_threads([partial(_direct, rules, batch, position) for position in range(count)])
@@ -173,7 +174,8 @@ class ToolNode(Runnable[Any, Any]):
         if count == 1:
             return self._write(batch, [await adrive(call_story(rules, _running(rules, batch, 0, batch.config)))])
         if as_tasks(batch):
-            futures = [task(name=self.name)(partial(self._atask, rules, batch, p))() for p in range(count)]
+            begin: Any = task(name=self.name)
+            futures = [begin(partial(self._atask, rules, batch, position))() for position in range(count)]
             ended = await asyncio.gather(*futures, return_exceptions=True)
             return self._write(batch, settled(ended, partial(outcome_shown, batch)))
         ended = await asyncio.gather(*(_adirect(rules, batch, p) for p in range(count)), return_exceptions=True)
