@@ -102,6 +102,7 @@ def _from_function(name: str, function: Function, options: Options) -> BaseTool:
             parse_docstring=options.parse_docstring,
             error_on_invalid_docstring=options.error_on_invalid_docstring,
         )
+        _refuse_unfilled(schema, parameters, injections, "a schema cannot have a field of that name; rename it")
     else:
         _refuse_misfit(name, schema, parameters, injections)
         schema = without_injected(schema, frozenset(injections))
@@ -213,9 +214,14 @@ def _refuse_misfit(
         raise DefinitionError(
             f"args_schema has {extra[0]!r}, which the function does not take; add the parameter, or **kwargs"
         )
+    _refuse_unfilled(schema, parameters, injections, "args_schema does not have it; add the field, or a default")
+
+
+def _refuse_unfilled(
+    schema: Schema, parameters: Mapping[str, Parameter], injections: Mapping[str, Injection], why: str
+) -> None:
+    fields = field_names(schema)
     for name, parameter in parameters.items():
         needs = parameter.default is EMPTY and not parameter.is_extra and name not in injections
         if needs and name not in fields:
-            raise DefinitionError(
-                f"the function needs {name!r}, which args_schema does not have; add the field, or a default"
-            )
+            raise DefinitionError(f"the function needs {name!r}, but {why}")

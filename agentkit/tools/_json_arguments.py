@@ -1,13 +1,14 @@
 """Checking a model's arguments against a JSON schema."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-import referencing
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 from jsonschema.validators import validator_for
+from jsonschema_specifications import REGISTRY
 from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012
 
 from agentkit.errors import DefinitionError
 from agentkit.tools._problems import arguments_error, jsonschema_problems, unknown_names
@@ -55,9 +56,7 @@ def _validator(tool: str, schema: dict[str, Any]) -> Any:
     cls = validator_for(schema, default=Draft202012Validator)
     try:
         cls.check_schema(schema)
-        # A registry of its own: what a server's schema refers to must not be fetched. One call finds what is missing.
-        validator = cls(schema, registry=referencing.Registry())
-        validator.is_valid({})
+        _look_up_references(schema)
     except SchemaError as error:
         where = "/".join(map(str, error.absolute_path))
         raise DefinitionError(
@@ -65,7 +64,30 @@ def _validator(tool: str, schema: dict[str, Any]) -> Any:
         ) from error
     except Unresolvable as error:
         raise DefinitionError(f"tool {tool!r}: args_schema refers to what it does not hold: {error}") from error
-    return validator
+    # a registry that holds the standard schemas and fetches nothing, whatever a server's schema refers to
+    return cls(schema, registry=REGISTRY)
+
+
+def _look_up_references(schema: dict[str, Any]) -> None:
+    """Raises Unresolvable for a reference to what the schema does not hold."""
+    if len(list(_values_of("$id", schema))) > ("$id" in schema):
+        return  # parts with names of their own: what a reference means depends on where it stands
+    resource = DRAFT202012.create_resource(schema)
+    resolver = REGISTRY.with_resource(schema.get("$id", ""), resource).resolver(schema.get("$id", ""))
+    for reference in _values_of("$ref", schema):
+        resolver.lookup(reference)
+
+
+def _values_of(key: str, node: Any) -> Iterator[str]:
+    if isinstance(node, Mapping):
+        if isinstance(node.get(key), str):
+            yield node[key]
+        for name, value in node.items():
+            if name not in ("const", "enum", "default", "examples"):
+                yield from _values_of(key, value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _values_of(key, value)
 
 
 def visible_json_schema(schema: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:

@@ -85,10 +85,10 @@ def tool(
 ) -> BaseTool | Callable[[Body], BaseTool]:
     """Make a tool of a function or a Runnable, or a headless tool of a name, a description and a schema.
 
-    Use it as `@tool`, `@tool("name")`, `@tool(return_direct=True)`, `tool(function)`, `tool("name", runnable)`, or, for a
-    tool that the client runs, `tool(name=…, description=…, args_schema=…)`. The docstring is the description, and the
-    type hints are the schema, unless `description` and `args_schema` are given. All other arguments mean what they mean
-    in LangChain's `tool`; `policy` says how the calls are run.
+    Use it as `@tool`, `@tool("name")`, `@tool(return_direct=True)`, `tool(function)` or `tool("name", runnable)`; for a
+    tool that the client runs, as `tool(name=…, description=…, args_schema=…)`. The docstring is the description, and
+    the type hints are the schema, unless `description` and `args_schema` are given. All other arguments mean what they
+    mean in LangChain's `tool`; `policy` says how the calls are run.
 
     A parameter annotated with `ToolRuntime`, `InjectedState`, `InjectedStore`, `InjectedToolCallId` or `RunnableConfig`
     is filled by the run: the model does not see it, and a value that the model gives for it is dropped.
@@ -111,7 +111,7 @@ def tool(
     if name is not None or result_schema is not None:
         if name_or_callable is not None or runnable is not None:
             raise DefinitionError(
-                "name= and result_schema= are for headless tools; name a function's tool by @tool('the_name')"
+                "name= and result_schema= make a headless tool; for a function write @tool('the_name')"
             )
         return _with(_headless(name, result_schema, options), policy)
     settings = _options(options)

@@ -210,17 +210,14 @@ def with_schema(schema, decorate=tool):
     return function
 
 
+FUNCTIONS = [
+    *(plain, asynchronous, langgraphs, optional, or_none, generic, optional_generic, annotated, quoted, quoted_inside),
+    *(other_name, keyword_only, first_of_all, with_rest, postponed_tools.wrapped),
+    *(postponed_tools.known_to_the_type_checker_only, postponed_tools.optional_to_the_type_checker_only),
+    *(Methods().method, Methods.class_method, Methods().static_method),
+]
 SPELLINGS = {
-    **{
-        each.__name__: each
-        for each in (
-            [plain, asynchronous, langgraphs, optional, or_none, generic, optional_generic, annotated, quoted]
-            + [quoted_inside, other_name, keyword_only, first_of_all, with_rest]
-            + [postponed_tools.known_to_the_type_checker_only, postponed_tools.optional_to_the_type_checker_only]
-            + [postponed_tools.wrapped]
-            + [Methods().method, Methods.class_method, Methods().static_method]
-        )
-    },
+    **{function.__name__: function for function in FUNCTIONS},
     "partial": functools.partial(before_partial, 0),
     "partial_by_name": functools.partial(before_partial, add=0),
     "object": CallableObject(),
