@@ -31,7 +31,7 @@ def chat(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(envvar="AGENTKIT_MODEL", help="provider:name; else the offline rehearsal model, which is no LLM."),
+        typer.Option(help="provider:name; else AGENTKIT_MODEL; else the offline rehearsal model, which is no LLM."),
     ] = None,
     user: Annotated[
         str | None, typer.Option(envvar="AGENTKIT_USER", help="Whose memory it is; else the name of the account.")

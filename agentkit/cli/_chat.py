@@ -31,7 +31,7 @@ def chat(*, graph: str | None, model: str | None, user: str | None, resume: str 
     """Talk until the input ends; 0, or 1 if a message from a pipe could not be answered."""
     view = View()
     source = find_graph(graph)
-    chosen = model or RehearsalModel(pause=0.01 if view.console.is_terminal else 0)
+    chosen = model or _preset(source) or RehearsalModel(pause=0.01 if view.console.is_terminal else 0)
     workers = _Workers()
     runner, stack = asyncio.Runner(), AsyncExitStack()
     runner.get_loop().set_default_executor(workers)
@@ -109,6 +109,11 @@ def _piped(view: View) -> Callable[[], str]:
 
 def _interactive() -> bool:
     return sys.stdin.isatty()
+
+
+def _preset(source: Source) -> str | None:
+    """The model for all graphs that leave the choice open; one that chooses its own is none of its business."""
+    return os.environ.get("AGENTKIT_MODEL") or None if source.takes_model else None
 
 
 def _account() -> str:

@@ -25,7 +25,7 @@ def first_line(error: BaseException, limit: int = 300) -> str:
 def explain(error: BaseException) -> tuple[int, str]:
     """The exit code and the line for a failure."""
     if callable(message := getattr(error, "format_message", None)):  # a wrong option or command
-        return MEND, f"{message()} (agentkit --help lists what there is)"
+        return MEND, f"{message() or 'no command given'} (agentkit --help lists what there is)"
     match error:
         case KeyboardInterrupt():
             found = INTERRUPTED, "interrupted"

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import os
 import sys
 import traceback
 import zlib
@@ -46,7 +47,14 @@ def _told(shown: str, load: Callable[[], ModuleType]) -> ModuleType:
         ]
         line = getattr(error, "lineno", None) or (inside[-1].lineno if inside else None)
         where = f" in line {line}" if line else ""
-        raise Stop(f"{shown} raises {type(error).__name__}{where}: {first_line(error)}; mend the file") from error
+        raise Stop(f"{shown} raises {type(error).__name__}{where}: {first_line(error)}; {_fix(error)}") from error
+
+
+def _fix(error: BaseException) -> str:
+    if isinstance(error, ModuleNotFoundError):
+        return "install it, or start in the folder it is in"
+    model = os.environ.get("AGENTKIT_MODEL")  # what the ready-made graphs take, when they are imported
+    return f"mend the file, or AGENTKIT_MODEL={model}" if model else "mend the file"
 
 
 def _module(path: Path) -> ModuleType:

@@ -38,24 +38,21 @@ async def open_graph(
         made = await _made(source, offered, stack)
     except Stop:
         raise
-    except AgentkitError as error:
-        raise Stop(f"{_with_model(model)}{error}") from error
     except Exception as error:
-        raise Stop(
-            f"graph {source.name!r}{_with_model(model)} cannot be made: {type(error).__name__}: {first_line(error)}"
-        ) from error
+        kind = "" if isinstance(error, AgentkitError) else f"{type(error).__name__}: "
+        chosen = (
+            f" with model {model!r}; write provider:name, or no model to rehearse" if isinstance(model, str) else ""
+        )
+        raise Stop(f"graph {source.name!r} cannot be made{chosen}: {kind}{first_line(error)}") from error
     if isinstance(made, StateGraph):
         return made.compile(checkpointer=checkpointer, store=store)
     if isinstance(made, Pregel):
-        kept = {"checkpointer": made.checkpointer or checkpointer, "store": made.store or store}
+        own = isinstance(made.checkpointer, BaseCheckpointSaver)  # True and False are for subgraphs
+        kept = {"checkpointer": made.checkpointer if own else checkpointer, "store": made.store or store}
         return made.copy(update=kept)
     raise Stop(
-        f"{source.name!r} is a {type(made).__name__}, not a graph; name a compiled graph, or a function making one"
+        f"{source.name!r} is of type {type(made).__name__}, no graph; name a compiled graph, or a function making one"
     )
-
-
-def _with_model(model: str | BaseChatModel | None) -> str:
-    return f" with model {model!r}" if isinstance(model, str) else ""
 
 
 async def _made(source: Source, offered: Mapping[str, Any], stack: AsyncExitStack) -> Any:
