@@ -36,7 +36,8 @@ def listing_its_calls(message: AIMessage, answered: set[str]) -> AIMessage:
     gone = [block for block, call_id in found if call_id not in answered]
     update: dict[str, Any] = {"tool_calls": [*message.tool_calls, *listed]}
     if isinstance(message.content, list):
-        update["content"] = [part for part in message.content if not any(part is block for block in gone)]
+        left = [part for part in message.content if not any(part is block for block in gone)]
+        update["content"] = left or ""  # providers refuse an empty list
     if "tool_calls" in message.additional_kwargs and not (message.tool_calls or message.invalid_tool_calls):
         update["additional_kwargs"] = {k: v for k, v in message.additional_kwargs.items() if k != "tool_calls"}
     return message.model_copy(update=update)
