@@ -101,7 +101,6 @@ def make_pool(wanted: Wanted) -> Pool:
         min_size=wanted.min_size,
         max_size=wanted.max_size,
         kwargs=wanted.connect_kwargs(),
-        check=_check,
         timeout=30.0,
         open=False,
         name="agentkit",
@@ -115,7 +114,6 @@ def make_async_pool(wanted: Wanted) -> AsyncPool:
         min_size=wanted.min_size,
         max_size=wanted.max_size,
         kwargs=wanted.connect_kwargs(),
-        check=_acheck,
         timeout=30.0,
         open=False,
         name="agentkit",
@@ -135,14 +133,40 @@ def _stirred(fileno: int) -> bool:
     return bool(poller.poll(0))
 
 
-def _check(conn: Connection[DictRow]) -> None:
-    if _stirred(conn.fileno()):
-        ConnectionPool.check_connection(conn)
+@contextmanager
+def _connection(pool: Pool) -> Iterator[Connection[DictRow]]:
+    """A connection that is alive. The pool's own check would pause ever longer for each dead one it meets."""
+    conn = pool.getconn()
+    while _stirred(conn.fileno()):
+        try:
+            ConnectionPool.check_connection(conn)
+            break
+        except psycopg.OperationalError:
+            pool.putconn(conn)  # sees that it is closed, and makes a new one
+            conn = pool.getconn()
+    try:
+        yield conn
+    finally:
+        pool.putconn(conn)
 
 
-async def _acheck(conn: AsyncConnection[DictRow]) -> None:
-    if _stirred(conn.fileno()):
-        await AsyncConnectionPool.check_connection(conn)
+@asynccontextmanager
+async def _aconnection(pool: AsyncPool) -> AsyncIterator[AsyncConnection[DictRow]]:
+    conn = await pool.getconn()
+    while _stirred(conn.fileno()):
+        try:
+            await AsyncConnectionPool.check_connection(conn)
+            break
+        except psycopg.OperationalError:
+            await pool.putconn(conn)
+            conn = await pool.getconn()
+        except BaseException:
+            await pool.putconn(conn)
+            raise
+    try:
+        yield conn
+    finally:
+        await pool.putconn(conn)
 
 
 _SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
@@ -153,7 +177,7 @@ def cursor(
     pool: Pool, prelude: str = "", *, transaction: bool = False, snapshot: bool = False
 ) -> Iterator[Cursor[DictRow]]:
     """A cursor on a connection of its own. `snapshot`: a transaction whose statements all see the same data."""
-    with pool.connection() as conn, conn.cursor(binary=True) as cur:
+    with _connection(pool) as conn, conn.cursor(binary=True) as cur:
         if not (prelude or transaction or snapshot):
             yield cur
             return
@@ -170,7 +194,7 @@ async def acursor(
     pool: AsyncPool, prelude: str = "", *, transaction: bool = False, snapshot: bool = False
 ) -> AsyncIterator[AsyncCursor[DictRow]]:
     """As `cursor`."""
-    async with pool.connection() as conn, conn.cursor(binary=True) as cur:
+    async with _aconnection(pool) as conn, conn.cursor(binary=True) as cur:
         if not (prelude or transaction or snapshot):
             yield cur
             return
