@@ -2,7 +2,7 @@
 
 import sys
 
-from agentkit.cli._failures import report
+from agentkit.cli import _failures
 
 __all__ = ["main"]
 
@@ -15,4 +15,4 @@ def main(arguments: list[str] | None = None) -> int:
 
         return run(given)
     except BaseException as error:  # noqa: BLE001  this is the top: each failure becomes a line and an exit code
-        return report(error, debug="--debug" in given)
+        return _failures.report(error, debug="--debug" in given)

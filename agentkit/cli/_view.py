@@ -88,12 +88,12 @@ class View:
         took = f"  {time.monotonic() - running.since:.1f} s" if running else ""
         line = Text("✗ " if failed else "✓ ", style="red" if failed else "green")
         line.append(f"{shown} → ", style="dim").append(plain(short(message.text)), style="red" if failed else "")
-        self._end_line()
-        self.console.print(line.append(took, style="dim"), soft_wrap=True)
         if self._running:
             self._show_live()
         else:
             self._stop_live()
+        self._end_line()
+        self.console.print(line.append(took, style="dim"), soft_wrap=True)
 
     def end(self) -> None:
         """The turn is over, finished or not."""
