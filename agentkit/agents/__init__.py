@@ -1,7 +1,18 @@
 """Agents: `create_agent`, its state, and limits. Middleware is in `agentkit.agents.middleware`."""
 
+from agentkit.agents._as_tool import AgentTool, as_tool
 from agentkit.agents._factory import create_agent
+from agentkit.agents._handoff import handoff
 from agentkit.agents._limits import Limits
 from agentkit.agents._state import AgentState, InputAgentState, OutputAgentState
 
-__all__ = ["AgentState", "InputAgentState", "Limits", "OutputAgentState", "create_agent"]
+__all__ = [
+    "AgentState",
+    "AgentTool",
+    "InputAgentState",
+    "Limits",
+    "OutputAgentState",
+    "as_tool",
+    "create_agent",
+    "handoff",
+]

@@ -47,6 +47,7 @@ _DURABILITY = _KEYS.get("DURABILITY", "")
 _RESUMING = _KEYS.get("RESUMING", "")
 _RUNTIME = _KEYS.get("RUNTIME", "")
 _CALL = _KEYS.get("CALL", "")
+_SCRATCHPAD = _KEYS.get("SCRATCHPAD", "")
 _NO_RUNTIME: Runtime[Any] = Runtime()
 
 
@@ -84,6 +85,12 @@ def is_resuming(config: RunnableConfig) -> bool:
     return bool(config.get(CONF, {}).get(_RESUMING, not _RESUMING))
 
 
+def answers_given(config: RunnableConfig) -> int:
+    """How many questions of the task that runs with this config have an answer."""
+    scratchpad = config.get(CONF, {}).get(_SCRATCHPAD)
+    return len(getattr(scratchpad, "resume", ()))
+
+
 def can_run_tasks(config: RunnableConfig) -> bool:
     """Whether a langgraph task can be started from the node that runs with this config."""
     return bool(config.get(CONF, {}).get(_CALL))
@@ -97,3 +104,12 @@ def plain_keys(config: RunnableConfig) -> frozenset[str]:
     if read is None:
         return frozenset()
     return frozenset(key for key, channel in read.args[1].items() if isinstance(channel, LastValue))
+
+
+def nested_at(config: RunnableConfig, namespace: str, *, resuming: bool) -> RunnableConfig:
+    """What to run a graph with, inside the node of this config, so that its checkpoints are in `namespace`.
+
+    `resuming` says whether it goes on from its last checkpoint there, or begins with its input on top of it.
+    """
+    own = {"checkpoint_ns": namespace, "checkpoint_id": None, _RESUMING: resuming}
+    return {"configurable": {**config.get("configurable", {}), **own}}

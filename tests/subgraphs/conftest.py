@@ -1,0 +1,10 @@
+"""Every behaviour is run in sync and in async code."""
+
+import pytest
+from batches import Run
+
+
+@pytest.fixture(params=["sync", "async"])
+def run(request: pytest.FixtureRequest) -> Run:
+    """Invoke in sync and in async code."""
+    return Run(request.param)
