@@ -23,9 +23,9 @@ from agentkit.errors import ArgumentsError, NotStorableError, PairingError
 from agentkit.tools._attempt import Body, body_story
 from agentkit.tools._errors import ErrorRule, arguments_text, as_langgraph, error_rule
 from agentkit.tools._headless import HeadlessTool
-from agentkit.tools._offered import gone, not_offered
 from agentkit.tools._ledger import signature_of
 from agentkit.tools._ledger_io import Ledger
+from agentkit.tools._offered import gone, not_offered
 from agentkit.tools._outcome import Gate, Outcome, error_outcome, outcome_of
 from agentkit.tools._plan import Plan, plan_of
 from agentkit.tools._policy import DEFAULT_POLICY, ToolPolicy, policy_of
@@ -180,7 +180,8 @@ def _raised(entry: Entry, error: Exception) -> Story[None]:
     """Record how a call ended that raises: what a tool returned wrongly is over, what it raised may be tried again."""
     try:
         if entry.started and isinstance(error, PairingError):
-            yield from entry.finish(error_outcome(entry.call, f"Error: {entry.call['name']} ran, but gave no valid result"))
+            text = f"Error: {entry.call['name']} ran, but what it returned is no result"
+            yield from entry.finish(error_outcome(entry.call, text))
         else:
             yield from entry.suspend()
     except Exception:  # the call's own error goes first
@@ -237,8 +238,8 @@ def _settle(rules: Rules, run: Running, known: Known | None) -> Story[Outcome]:
     except GraphBubbleUp:
         raise
     except Exception as error:
-        if error is run.bubble:
-            raise
+        if run.bubble is not None:
+            raise run.bubble from (None if run.bubble is error else error)
         errors = known.errors if known is not None and known.errors is not None else rules.errors
         if is_invalid_resume(error) or (text := errors.text(error, call)) is None:
             error.add_note(f"in tool {call['name']!r}, call {call['id']!r}")
@@ -261,7 +262,9 @@ def _attempt(rules: Rules, run: Running, request: ToolCallRequest) -> Story[Any]
             raise as_langgraph(error, request.tool_call) from error
         value = error_outcome(call, text)
     except Exception as error:
-        if not rules.errors.early or is_invalid_resume(error) or (text := rules.errors.text(error, call)) is None:
+        if not rules.errors.early or error is run.bubble or is_invalid_resume(error):
+            raise
+        if (text := rules.errors.text(error, call)) is None:
             raise
         value = error_outcome(call, text)
     if isinstance(value, Outcome):
@@ -285,7 +288,8 @@ def _body(rules: Rules, run: Running, request: ToolCallRequest) -> Story[Any]:
         if rules.unavailable is not None:
             raise rules.unavailable
         offered = rules.known if run.offered is None else run.offered
-        return gone(call, offered) if rules.asked and call["name"] in offered else not_offered(call, offered)
+        refused = gone if rules.asked and call["name"] in offered else not_offered
+        return refused(run.call, offered)
     run.tool = tool
     known = rules.known.get(call["name"])
     if known is None or known.tool is not tool:

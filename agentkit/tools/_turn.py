@@ -83,7 +83,7 @@ class Turn:
     def enter(self, seat: Seat, *, resuming: bool = False) -> None:
         """A call has started. One that had started before tells that the step is run again, so what we know is old.
 
-        The same is told by a resumed run in which none of its siblings is running: parts of it may have ended elsewhere.
+        So does a resumed run in which none of its siblings is running: parts of the step may have ended elsewhere.
         """
         with self._changed:
             if resuming and self.ledger is not None and all(other.settled for other in self.seats):
