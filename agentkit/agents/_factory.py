@@ -24,14 +24,13 @@ from langgraph.types import Checkpointer
 
 from agentkit.agents._binding import Binder, tool_name
 from agentkit.agents._hooks import Hook, HookNode, find_hooks, has_edge
-from agentkit.agents._interop import request_classes
+from agentkit.agents._interop import request_classes, subagent_transformer
 from agentkit.agents._limits import LimitKeeper, Limits
 from agentkit.agents._model_call import ModelNode, Setup
-from agentkit.agents._outside import OutsideWriter, edge
+from agentkit.agents._outside import decided_edge, edge
 from agentkit.agents._routes import Routes
 from agentkit.agents._state import AgentState, Schemas, merge_schemas, reducers_of
 from agentkit.agents._structured import Strategies
-from agentkit.agents._subagents import SubagentTransformer
 from agentkit.agents._tools_node import AgentToolNode
 from agentkit.agents._toolsets import Offer
 from agentkit.agents._tracing import node_policy
@@ -51,6 +50,7 @@ class _Hooks:
     """The node hooks of an agent's middleware, each list in the order in which they run."""
 
     def __init__(self, middleware: Sequence[Any]) -> None:
+        self._order = {m.name: position for position, m in enumerate(middleware)}
         self.before_agent = find_hooks(middleware, "before_agent")
         self.before_model = find_hooks(middleware, "before_model")
         self.after_model = find_hooks(middleware, "after_model")[::-1]
@@ -68,7 +68,7 @@ class _Hooks:
         )
 
     def with_default(self, routes: Routes) -> list[tuple[Hook, str | None]]:
-        """Every hook with the node after it; None where what comes next depends on the open calls."""
+        """Every hook with the node after it, by middleware; None where what comes next depends on the open calls."""
         chains = (
             (self.before_agent, routes.loop_entry),
             (self.before_model, "model"),
@@ -79,7 +79,7 @@ class _Hooks:
         for hooks, then in chains:
             followers = [*(hook.node for hook in hooks[1:]), then]
             found += zip(hooks, followers, strict=False)
-        return found
+        return sorted(found, key=lambda pair: self._order[pair[0].middleware.name])
 
 
 def create_agent(  # noqa: PLR0913 - LangChain's signature and ours
@@ -161,8 +161,8 @@ def create_agent(  # noqa: PLR0913 - LangChain's signature and ours
             pairing=pairing,
         )
         _check_writes(tool_node.tools_by_name, schemas)
-    offered = [
         tool_node.sources.check = partial(_check_writes, schemas=schemas)
+    offered = [
         *(tool_node.tools_by_name.values() if tool_node else ()),
         *(t for t in tools or () if isinstance(t, dict)),
     ]
@@ -197,7 +197,7 @@ def create_agent(  # noqa: PLR0913 - LangChain's signature and ours
         transformers=_once(
             [
                 ToolCallTransformer,
-                SubagentTransformer,
+                subagent_transformer(),
                 *(t for m in middleware for t in getattr(m, "transformers", ())),
                 *(transformers or ()),
             ]
@@ -238,16 +238,17 @@ def _graph(
 
 def _model_ends(setup: Setup, hooks: _Hooks) -> tuple[str, ...]:
     """The nodes that the drawing connects the model with."""
-    return () if hooks.after_model else _round_ends(setup)
+    return () if hooks.after_model else _drawn(_round_ends(setup))
 
 
-def _round_ends(setup: Setup) -> tuple[str, ...]:
+def _round_ends(setup: Setup) -> list[str]:
     routes = setup.routes
     ends = [routes.tools] if routes.tools is not None else []
     ends.append(routes.exit)
-    if setup.strategies.initial is not None or routes.loop_exit != "model" or setup.chain:
+    answered_early = setup.strategies.initial is not None or routes.loop_exit != "model" or bool(setup.chain)
+    if setup.strategies.bindings or (answered_early and routes.tools is not None):
         ends.append(routes.loop_entry)
-    return _drawn(ends)
+    return ends
 
 
 def _drawn(ends: Sequence[str]) -> tuple[str, ...]:
@@ -267,7 +268,7 @@ def _hook_ends(hook: Hook, default: str | None, setup: Setup) -> tuple[str, ...]
     if has_edge(hook, default):
         return ()
     routes = setup.routes
-    ends = list(_round_ends(setup)) if default is None else [default]
+    ends = _round_ends(setup) if default is None else [default]
     targets = {"end": routes.exit, "tools": routes.tools, "model": routes.loop_entry}
     for jump in hook.jumps:
         target = targets[jump]
@@ -286,7 +287,7 @@ def _finish(compiled: CompiledStateGraph[Any, Any, Any, Any], setup: Setup, hook
         return routes.after_model(state.get("messages", []), state.get("structured_response"))
 
     def outside(node: str, decide: Callable[[Mapping[str, Any]], Any]) -> None:
-        compiled.nodes[node].writers.append(OutsideWriter(decide))
+        compiled.nodes[node].writers.append(decided_edge(decide))
 
     if not hooks.after_model:
         outside("model", after_round)

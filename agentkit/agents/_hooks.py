@@ -9,7 +9,6 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph.runtime import get_runtime
 from langgraph.types import Command
 
 from agentkit.agents._interop import is_base
@@ -17,6 +16,7 @@ from agentkit.agents._routes import Goto, Routes
 from agentkit.errors import DefinitionError
 from agentkit.messages import history
 from agentkit.tools import OFFERED_KEY
+from agentkit.tools._langgraph import runtime_of
 
 log = logging.getLogger("agentkit.agents")
 
@@ -91,17 +91,17 @@ class HookNode(Runnable[dict[str, Any], Any]):
                 f"No synchronous function provided to {self._hook.node!r}: it exists only async. "
                 "Use ainvoke or astream, or implement the sync hook too."
             )
-        return self._settle(input, self._sync(input, get_runtime(), config or {}))
+        return self._settle(input, self._sync(input, runtime_of(config or {}), config or {}))
 
     async def ainvoke(self, input: dict[str, Any], config: RunnableConfig | None = None, **_kwargs: Any) -> Any:  # noqa: A002 - langchain-core's name
         """Await the hook; one that is only sync runs in a thread, where it cannot hold up the loop."""
         if self._routes.finished(input, self._hook.node):
             return Command()
         if self._async is not None:
-            result = await self._async(input, get_runtime(), config or {})
+            result = await self._async(input, runtime_of(config or {}), config or {})
         else:
             assert self._sync is not None  # noqa: S101 - a hook has at least one form
-            result = await asyncio.to_thread(self._sync, input, get_runtime(), config or {})
+            result = await asyncio.to_thread(self._sync, input, runtime_of(config or {}), config or {})
         return self._settle(input, result)
 
     def _settle(self, state: dict[str, Any], result: Any) -> Any:

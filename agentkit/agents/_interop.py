@@ -9,12 +9,14 @@ import sys
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+from agentkit.agents._subagents import SubagentTransformer
 from agentkit.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
 
-__all__ = ["also_theirs", "is_base", "request_classes"]
+__all__ = ["also_theirs", "is_base", "request_classes", "subagent_transformer"]
 
 _TYPES = "langchain.agents.middleware.types"
 _STRUCTURED = "langchain.agents.structured_output"
+_SUBAGENTS = "langchain.agents._subagent_transformer"
 
 
 def is_base(cls: type) -> bool:
@@ -30,6 +32,12 @@ def request_classes(middleware: Iterable[Any]) -> tuple[type[Any], type[Any]]:
         if any(isinstance(m, base) for m in middleware):
             return theirs.ModelRequest, theirs.ModelResponse
     return ModelRequest, ModelResponse
+
+
+def subagent_transformer() -> type[Any]:
+    """What makes `run.subagents`: LangChain's where it is loaded, so that handles are of the class its users know."""
+    theirs: type[Any] = getattr(sys.modules.get(_SUBAGENTS), "SubagentTransformer", SubagentTransformer)
+    return theirs
 
 
 _Error = TypeVar("_Error", bound=Exception)

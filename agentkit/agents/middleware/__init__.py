@@ -7,6 +7,9 @@ LangChain's own middleware (PII, to-do lists, summaries, fallbacks …) runs in 
 from langgraph.runtime import Runtime
 
 from agentkit.agents._tracing import configure_trace_policy
+from agentkit.agents.middleware._approval import ApprovalMiddleware
+from agentkit.agents.middleware._context import ClearResultsMiddleware, SummaryMiddleware
+from agentkit.agents.middleware._decisions import ApprovalConfig
 from agentkit.agents.middleware._decorators import (
     after_agent,
     after_model,
@@ -34,6 +37,9 @@ from agentkit.agents.middleware.types import (
 __all__ = [
     "AgentMiddleware",
     "AgentState",
+    "ApprovalConfig",
+    "ApprovalMiddleware",
+    "ClearResultsMiddleware",
     "ExtendedModelResponse",
     "InputAgentState",
     "ModelCallResult",
@@ -41,6 +47,7 @@ __all__ = [
     "ModelResponse",
     "OutputAgentState",
     "Runtime",
+    "SummaryMiddleware",
     "ToolCallRequest",
     "TracePolicy",
     "after_agent",
