@@ -11,9 +11,8 @@ from pydantic import BaseModel
 from pydantic.v1 import BaseModel as BaseModelV1
 
 from agentkit.tools._json_arguments import JsonCheck
-from agentkit.tools._pydantic_arguments import PydanticCheck, PydanticV1Check, Rest
-
-__all__ = ["Arguments", "Checker", "Rest", "Schema", "checker_of"]
+from agentkit.tools._pydantic_arguments import PydanticCheck, PydanticV1Check
+from agentkit.tools._takes import Takes
 
 Schema: TypeAlias = type[BaseModel] | type[BaseModelV1] | dict[str, Any]
 Arguments: TypeAlias = dict[str, Any]
@@ -22,7 +21,7 @@ Checker: TypeAlias = Callable[[Arguments], Arguments]
 
 
 def checker_of(
-    tool: str, schema: Schema | None, hidden: frozenset[str], rest: Rest, needed: frozenset[str] = frozenset()
+    tool: str, schema: Schema | None, hidden: frozenset[str], takes: Takes, needed: frozenset[str] = frozenset()
 ) -> Checker:
     """The checker for one body.
 
@@ -30,7 +29,7 @@ def checker_of(
         tool: the tool's name, for error texts.
         schema: what the model's arguments are checked against; None for no check.
         hidden: names of injected parameters; the schema's fields of these names ask nothing of the model.
-        rest: the body's `*args` and `**kwargs`.
+        takes: what the body can be given.
         needed: parameters of the body without a default of their own, which a JSON schema's `default` can fill.
 
     Raises:
@@ -39,7 +38,7 @@ def checker_of(
     if schema is None:
         return dict
     if isinstance(schema, dict):
-        return JsonCheck(tool, schema, hidden, is_open=rest.takes_extra, needed=needed)
+        return JsonCheck(tool, schema, hidden, takes, needed)
     if issubclass(schema, BaseModelV1):
-        return PydanticV1Check(tool, schema, hidden, rest)
-    return PydanticCheck(tool, schema, hidden, rest)
+        return PydanticV1Check(tool, schema, hidden, takes)
+    return PydanticCheck(tool, schema, hidden, takes)

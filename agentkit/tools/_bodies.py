@@ -8,12 +8,13 @@ from typing import Any
 from langchain_core.tools import BaseTool, Tool
 
 from agentkit.errors import ArgumentsError
-from agentkit.tools._arguments import Arguments, Checker, Rest, Schema, checker_of
+from agentkit.tools._arguments import Arguments, Checker, Schema, checker_of
 from agentkit.tools._classes import has_own_body
 from agentkit.tools._fields import field_names
 from agentkit.tools._injection import MANAGERS, OMIT, RESERVED, Getter, Injection, getter_of, injection_of
 from agentkit.tools._runtime import ToolRuntime
 from agentkit.tools._signature import EMPTY, Parameter, parameters_of
+from agentkit.tools._takes import Takes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,10 +118,10 @@ def planned(
     tool: BaseTool, found: Found, injections: dict[str, Injection], hidden: frozenset[str], schema: Schema | None
 ) -> Body:
     """The body, ready to be called: with the check of the model's arguments and a getter for each injection."""
-    rest = _rest_of(found, is_inferred=found.function is not None or tool.args_schema is None)
+    takes = _takes_of(found, may_be_inferred=found.function is not None or tool.args_schema is None)
     needed = frozenset(name for name, each in found.parameters.items() if each.default is EMPTY)
-    check = checker_of(tool.name, schema, hidden, rest, needed)
-    accepts = [name for name in injections if rest.takes_extra or name in found.parameters]
+    check = checker_of(tool.name, schema, hidden, takes, needed)
+    accepts = [name for name in injections if takes.anything or name in found.parameters]
     managers = tuple(name for name in MANAGERS if name in injections and name in found.parameters)
     return Body(
         function=found.function,
@@ -136,12 +137,13 @@ def planned(
     )
 
 
-def _rest_of(found: Found, *, is_inferred: bool) -> Rest:
-    names = {each.kind: each.name for each in found.parameters.values()}
-    return Rest(
-        args=names.get(inspect.Parameter.VAR_POSITIONAL),
-        kwargs=names.get(inspect.Parameter.VAR_KEYWORD),
-        is_gathered=is_inferred,
+def _takes_of(found: Found, *, may_be_inferred: bool) -> Takes:
+    kinds = {each.kind: each.name for each in found.parameters.values()}
+    return Takes(
+        names=frozenset(name for name, each in found.parameters.items() if not each.is_extra),
+        args=kinds.get(inspect.Parameter.VAR_POSITIONAL),
+        kwargs=kinds.get(inspect.Parameter.VAR_KEYWORD),
+        is_function=may_be_inferred,
     )
 
 

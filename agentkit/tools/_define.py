@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from pydantic.v1 import BaseModel as BaseModelV1
 
 from agentkit.errors import DefinitionError
-from agentkit.tools._arguments import Rest, Schema, checker_of
+from agentkit.tools._arguments import Schema, checker_of
 from agentkit.tools._fields import field_names
 from agentkit.tools._function_tool import FunctionTool
 from agentkit.tools._hidden import without_injected
@@ -22,6 +22,7 @@ from agentkit.tools._injection import MANAGERS, Injection, injection_of
 from agentkit.tools._names import check_name
 from agentkit.tools._schema import inferred_schema
 from agentkit.tools._signature import EMPTY, Parameter, is_async, is_resolved, parameters_of, plain_function
+from agentkit.tools._takes import Takes
 
 Function = Callable[..., Any]
 
@@ -207,7 +208,7 @@ def _refuse_misfit(
 ) -> None:
     """Refuse an args_schema that gives what the function does not take, or does not give what it needs."""
     _refuse_no_schema(schema)
-    checker_of(tool, schema, frozenset(injections), Rest())  # refuses a schema that is wrong by itself
+    checker_of(tool, schema, frozenset(injections), Takes())  # refuses a schema that is wrong by itself
     fields = field_names(schema)
     takes_extra = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
     if not takes_extra and (extra := sorted(fields - set(parameters))):

@@ -6,12 +6,13 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 from jsonschema.validators import validator_for
-from jsonschema_specifications import REGISTRY
+from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]  # it ships no types
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
 from agentkit.errors import DefinitionError
 from agentkit.tools._problems import arguments_error, jsonschema_problems, unknown_names
+from agentkit.tools._takes import Takes
 
 Arguments = dict[str, Any]
 
@@ -27,7 +28,7 @@ class JsonCheck:
     """
 
     def __init__(
-        self, tool: str, schema: dict[str, Any], hidden: frozenset[str], *, is_open: bool, needed: frozenset[str]
+        self, tool: str, schema: dict[str, Any], hidden: frozenset[str], takes: Takes, needed: frozenset[str]
     ) -> None:
         schema = visible_json_schema(schema, hidden)
         properties = schema.get("properties", {})
@@ -35,7 +36,9 @@ class JsonCheck:
         self.validator = _validator(tool, schema)
         self.known = frozenset(properties)
         # JSON Schema allows extra properties unless told otherwise; here a body that cannot take them tells otherwise.
-        self.is_open = is_open or "additionalProperties" in schema or any(word in schema for word in _COMBINING)
+        self.is_open = takes.anything or schema.get("additionalProperties") is False
+        says_more = "additionalProperties" in schema or any(word in schema for word in _COMBINING)
+        self.allowed = self.known | takes.names if says_more else self.known
         self.defaults = {
             name: node["default"]
             for name, node in properties.items()
@@ -44,7 +47,7 @@ class JsonCheck:
 
     def __call__(self, args: Arguments) -> Arguments:
         """The arguments for the body. Raises ArgumentsError."""
-        unknown = [] if self.is_open else [name for name in args if name not in self.known]
+        unknown = [] if self.is_open else [name for name in args if name not in self.allowed]
         values = {**self.defaults, **args}
         if unknown or not self.validator.is_valid(values):
             extra = unknown_names(unknown, args, sorted(self.known))
