@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 from pydantic.v1 import BaseModel as BaseModelV1
 
-from agentkit.tools._json_arguments import JsonCheck
 from agentkit.tools._pydantic_arguments import PydanticCheck, PydanticV1Check
 from agentkit.tools._takes import Takes
 
@@ -38,6 +37,9 @@ def checker_of(
     if schema is None:
         return dict
     if isinstance(schema, dict):
+        # loaded where the first JSON schema comes: jsonschema takes longer than the rest of this package together
+        from agentkit.tools._json_arguments import JsonCheck
+
         return JsonCheck(tool, schema, hidden, takes, needed)
     if issubclass(schema, BaseModelV1):
         return PydanticV1Check(tool, schema, hidden, takes)

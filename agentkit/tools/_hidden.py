@@ -1,5 +1,6 @@
 """Keeping injected parameters out of what the model is shown."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from langchain_core.tools import BaseTool, InjectedToolArg
@@ -10,7 +11,6 @@ from pydantic.v1 import create_model as create_model_v1
 from agentkit.errors import DefinitionError
 from agentkit.tools._arguments import Schema
 from agentkit.tools._fields import field_names, fields_of
-from agentkit.tools._json_arguments import visible_json_schema
 from agentkit.tools._plan import plan_of
 from agentkit.tools._signature import EMPTY
 
@@ -62,3 +62,14 @@ def _shown_names(schema: Schema) -> frozenset[str]:
 
 class _Probe(BaseTool):
     def _run(self) -> None: ...
+
+
+def visible_json_schema(schema: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
+    """The schema without its properties of these names; the very same object where it has none of them."""
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping) or hidden.isdisjoint(properties):
+        return schema
+    shown = {**schema, "properties": {name: node for name, node in properties.items() if name not in hidden}}
+    if isinstance(schema.get("required"), list):
+        shown["required"] = [name for name in schema["required"] if name not in hidden]
+    return shown

@@ -11,6 +11,7 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
 from agentkit.errors import DefinitionError
+from agentkit.tools._hidden import visible_json_schema
 from agentkit.tools._problems import arguments_error, jsonschema_problems, unknown_names
 from agentkit.tools._takes import Takes
 
@@ -91,14 +92,3 @@ def _values_of(key: str, node: Any) -> Iterator[str]:
     elif isinstance(node, list):
         for value in node:
             yield from _values_of(key, value)
-
-
-def visible_json_schema(schema: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
-    """The schema without its properties of these names; the very same object where it has none of them."""
-    properties = schema.get("properties")
-    if not isinstance(properties, Mapping) or hidden.isdisjoint(properties):
-        return schema
-    shown = {**schema, "properties": {name: node for name, node in properties.items() if name not in hidden}}
-    if isinstance(schema.get("required"), list):
-        shown["required"] = [name for name in schema["required"] if name not in hidden]
-    return shown
