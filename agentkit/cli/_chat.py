@@ -4,6 +4,7 @@ import asyncio
 import concurrent.futures
 import getpass
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ from agentkit.testing.rehearsal import RehearsalModel
 __all__ = ["chat"]
 
 NO_LLM = "rehearsal model, no LLM: matches patterns"
+_BROKEN = re.compile("[\ud800-\udfff]")  # what Python makes of bytes that are no letters; nothing can store it
 REFUSED = {401, 403, 404}  # what providers answer to a wrong key or a wrong model name
 
 
@@ -32,20 +34,19 @@ def chat(*, graph: str | None, model: str | None, user: str | None, resume: str 
     view = View()
     source = find_graph(graph)
     chosen = model or _preset(source) or RehearsalModel(pause=0.01 if view.console.is_terminal else 0)
-    workers = _Workers()
-    runner, stack = asyncio.Runner(), AsyncExitStack()
-    runner.get_loop().set_default_executor(workers)
-    try:
-        session = runner.run(_opened(stack, source, chosen, view, user or _account()))
-        view.say(_title(source, chosen, session.thread), "dim")
-        if resume is not None:
-            runner.run(session.resume(resume))
-        failures = sum(not _take(runner, session, view, line, debug=debug) for line in _lines(session, view))
-    finally:
-        runner.run(stack.aclose())
-    code = int(failures > 0 and not _interactive())
-    workers.leave(code)
-    runner.close()
+    workers, stack = _Workers(), AsyncExitStack()
+    with asyncio.Runner() as runner:
+        runner.get_loop().set_default_executor(workers)
+        try:
+            session = runner.run(_opened(stack, source, chosen, view, user or _account()))
+            view.say(_title(source, chosen, session.thread), "dim")
+            if resume is not None:
+                runner.run(session.resume(resume))
+            failures = sum(not _take(runner, session, view, line, debug=debug) for line in _lines(session, view))
+        finally:
+            runner.run(stack.aclose())
+        code = int(failures > 0 and not _interactive())
+        workers.leave(code)  # before the runner is closed, which waits for all threads
     return code
 
 
@@ -83,7 +84,7 @@ def _lines(session: Session, view: View) -> Iterator[str]:
         except EOFError:
             return
         if line:
-            yield line.encode("utf-8", "replace").decode()  # a broken byte of the input is no letter
+            yield _BROKEN.sub("\ufffd", line)
 
 
 def _typed() -> str:
