@@ -10,7 +10,7 @@ Without a model it takes AGENTKIT_MODEL, and without that the rehearsal model, w
 """
 
 import os
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
@@ -35,12 +35,15 @@ from graphs.assistant import (
 )
 
 
+Graph: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
+
+
 def build(
     model: str | BaseChatModel | None = None,
     *,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     store: BaseStore | None = None,
-) -> CompiledStateGraph[Any, Any, Any, Any]:
+) -> Graph:
     """The team, with the memory it is given."""
     model = model or os.environ.get("AGENTKIT_MODEL") or RehearsalModel(pause=0.01)
     calculator = as_tool(

@@ -10,7 +10,7 @@ Without a model it takes AGENTKIT_MODEL, and without that the rehearsal model, w
 """
 
 import os
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypeAlias, TypedDict, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
@@ -68,12 +68,15 @@ def show_expenses(runtime: Runtime) -> str:
     return "\n".join([*lines, f"total: {runtime.state.get('total', 0.0):.2f}"])
 
 
+Graph: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
+
+
 def build(
     model: str | BaseChatModel | None = None,
     *,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     store: BaseStore | None = None,
-) -> CompiledStateGraph[Any, Any, Any, Any]:
+) -> Graph:
     """The workflow, with the memory it is given."""
     chat = _chat_model(model or os.environ.get("AGENTKIT_MODEL") or RehearsalModel(pause=0.01))
     tools = [book_expense, show_expenses]
