@@ -10,7 +10,7 @@ Without a model it takes AGENTKIT_MODEL, and without that the rehearsal model, w
 """
 
 import os
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
@@ -33,7 +33,6 @@ from graphs.assistant import (
     finish_todo,
     show_todos,
 )
-
 
 Graph: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
 

@@ -10,7 +10,7 @@ Without a model it takes AGENTKIT_MODEL, and without that the rehearsal model, w
 """
 
 import os
-from typing import Annotated, Any, TypeAlias, TypedDict, cast
+from typing import Annotated, Any, TypeAlias, TypedDict
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
