@@ -58,7 +58,8 @@ def put_params(
     """The parameters of `PUT`.
 
     Small plain values stand in the checkpoint's JSON, as in the official savers; all else, and what JSON or Postgres
-    could not hold (NUL, half characters, NaN, enums), in blobs. With `inline=False` everything goes to blobs.
+    could not hold (NUL, NaN, enums), in blobs. With `inline=False` everything goes to blobs. The serializer replaces
+    half a character (a lone surrogate) by "?": a model that writes one must not end the thread.
     """
     thread, ns = thread_key(config)
     values: dict[str, Any] = {}
