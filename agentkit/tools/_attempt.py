@@ -39,25 +39,16 @@ class Body:
 
     def run(self) -> Any:
         """Run it in this thread; with a time limit, in a thread of its own that is left behind when it is too slow."""
-        try:
+        with contained(self.call):
             if self.timeout is None:
                 return run_body(self.plan, self.tool, self.call, self.runtime, self.config)
             return self._within(self.timeout)
-        except (asyncio.CancelledError, SystemExit) as error:
-            raise _itself(self.call, error) from error
 
     async def arun(self) -> Any:
         """Run it on the event loop; a body that is cancelled while the run is not, has failed."""
-        try:
+        with contained(self.call):
             body = arun_body(self.plan, self.tool, self.call, self.runtime, self.config)
             return await (body if self.timeout is None else self._awithin(body, self.timeout))
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            raise _itself(self.call, error) from error
-        except SystemExit as error:
-            raise _itself(self.call, error) from error
 
     def _within(self, seconds: float) -> Any:
         done: Future[Any] = Future()
@@ -97,13 +88,11 @@ class Body:
         raise CallTimeoutError(f"{self.call['name']} did not finish within {seconds:g} s and was stopped")
 
     def _late(self) -> None:
-        logger.warning(
-            "tool %r (call %r) ended after its time limit: dropped", self.call["name"], self.call["id"]
-        )
+        logger.warning("tool %r (call %r) ended after its time limit: dropped", self.call["name"], self.call["id"])
 
 
 def body_story(body: Body, policy: ToolPolicy) -> Story[Any]:
-    """Run a body, again after failures that its policy wants tried again; the value it returns or what it raises last."""
+    """Run a body, again after failures that its policy wants tried again; what it returns, or raises last."""
     attempt = 1
     while True:
         try:
@@ -120,6 +109,32 @@ def body_story(body: Body, policy: ToolPolicy) -> Story[Any]:
         attempt += 1
 
 
-def _itself(call: ToolCall, error: BaseException) -> CallCancelledError:
-    what = "tried to end the process" if isinstance(error, SystemExit) else "was cancelled from within"
-    return CallCancelledError(f"{call['name']} {what} before it had a result")
+class contained:  # noqa: N801 - used as a statement: with contained(call)
+    """Turns what would end more than the call into the call's own error.
+
+    A cancellation is the run's where the run's task is being cancelled; else a tool or wrapper has cancelled itself.
+
+    Raises:
+        CallCancelledError: the block raised SystemExit, or CancelledError while the run is not being cancelled.
+    """
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: ToolCall) -> None:
+        self._call = call
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if isinstance(error, SystemExit) or (isinstance(error, asyncio.CancelledError) and not _run_is_cancelled()):
+            what = "tried to end the process" if isinstance(error, SystemExit) else "was cancelled from within"
+            raise CallCancelledError(f"{self._call['name']} {what} before it had a result") from error
+
+
+def _run_is_cancelled() -> bool:
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # a thread without an event loop
+        return False
+    return task is not None and task.cancelling() > 0

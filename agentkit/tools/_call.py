@@ -20,7 +20,7 @@ from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp, GraphInterrupt, is_invalid_resume
 
 from agentkit.errors import ArgumentsError, NotStorableError, PairingError
-from agentkit.tools._attempt import Body, body_story
+from agentkit.tools._attempt import Body, body_story, contained
 from agentkit.tools._errors import ErrorRule, arguments_text, as_langgraph, error_rule
 from agentkit.tools._headless import HeadlessTool
 from agentkit.tools._ledger import signature_of
@@ -34,6 +34,7 @@ from agentkit.tools._request import AsyncToolCallWrapper, ToolCallRequest, ToolC
 from agentkit.tools._runtime import ToolRuntime
 from agentkit.tools._steps import Story, adrive, drive
 from agentkit.tools._storable import check_storable, serializer_of
+from agentkit.tools._transaction import Transacted
 from agentkit.tools._turn import Muster, Seat, Turn, Until, seat_for
 
 logger = logging.getLogger(__name__)
@@ -114,8 +115,9 @@ def call_story(rules: Rules, run: Running) -> Story[Outcome]:
     try:
         outcome = yield from _answered(rules, run, known)
         turn.leave(seat, outcome)
-    except GraphBubbleUp:
+    except GraphBubbleUp as bubble:
         if run.entry is not None:
+            yield from run.entry.take_back(bubble)
             yield from run.entry.suspend()
         turn.leave(seat, suspended=True)
         raise
@@ -125,6 +127,10 @@ def call_story(rules: Rules, run: Running) -> Story[Outcome]:
         turn.leave(seat)
         if not turn.settled_but(seat):
             yield Until(turn, lambda: turn.settled_but(seat))
+        raise
+    except asyncio.CancelledError as cancelled:
+        if run.entry is not None:
+            yield from run.entry.take_back(cancelled)
         raise
     finally:
         turn.leave(seat)
@@ -179,6 +185,7 @@ def _recall_siblings(rules: Rules, run: Running, ledger: Ledger) -> None:
 def _raised(entry: Entry, error: Exception) -> Story[None]:
     """Record how a call ended that raises: what a tool returned wrongly is over, what it raised may be tried again."""
     try:
+        yield from entry.take_back(error)
         if entry.started and isinstance(error, PairingError):
             text = f"Error: {entry.call['name']} ran, but what it returned is no result"
             yield from entry.finish(error_outcome(entry.call, text))
@@ -294,15 +301,20 @@ def _body(rules: Rules, run: Running, request: ToolCallRequest) -> Story[Any]:
     known = rules.known.get(call["name"])
     if known is None or known.tool is not tool:
         known = Known.of(tool)
-    if run.entry is not None and known.policy.on_crash != "rerun" and not isinstance(tool, HeadlessTool):
-        try:
-            yield from run.entry.begin()
-        except Exception as error:
-            run.bubble = error
-            raise
-    body = Body(
+    body: Any = Body(
         plan=known.plan, tool=tool, call=call, runtime=request.runtime, config=run.config, timeout=known.policy.timeout
     )
+    if run.entry is not None:
+        if known.policy.transactional:
+            transaction = yield from run.entry.transact()
+            request.runtime._transaction = transaction.opened  # noqa: SLF001 - ours
+            body = Transacted(body, transaction)
+        elif known.policy.on_crash != "rerun" and not isinstance(tool, HeadlessTool):
+            try:
+                yield from run.entry.begin()
+            except Exception as error:
+                run.bubble = error
+                raise
     return (yield from body_story(body, known.policy))
 
 
@@ -319,14 +331,15 @@ class _Wrapped:
             raise NotImplementedError(
                 "the tool call wrapper is async only: use ainvoke or astream, or give a sync wrapper too"
             )
-        return self.rules.wrap(self.request, lambda request: drive(_attempt(self.rules, self.run_, request)))
+        with contained(self.run_.call):
+            return self.rules.wrap(self.request, lambda request: drive(_attempt(self.rules, self.run_, request)))
 
     async def arun(self) -> Any:
-        if self.rules.awrap is not None:
-            return await self.rules.awrap(self.request, partial(_aattempt, self.rules, self.run_))
-        return await off_loop(
-            cast("ToolCallWrapper", self.rules.wrap), self.request, partial(_aattempt, self.rules, self.run_)
-        )
+        handler = partial(_aattempt, self.rules, self.run_)
+        with contained(self.run_.call):
+            if self.rules.awrap is not None:
+                return await self.rules.awrap(self.request, handler)
+            return await off_loop(cast("ToolCallWrapper", self.rules.wrap), self.request, handler)
 
 
 async def _aattempt(rules: Rules, run: Running, request: ToolCallRequest) -> Any:

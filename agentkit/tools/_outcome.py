@@ -103,6 +103,9 @@ def outcome_of(
     Raises:
         PairingError: in strict mode, when the value does not answer this call exactly once.
     """
+    if type(value) is str and (max_output is None or len(value) <= max_output):
+        result = ToolMessage(content=clean(value), tool_call_id=call["id"], name=call["name"])
+        return Outcome(result=result, items=(result,))
     check = _Check(call=call, gate=gate, source=source, history=history, listed=listed)
     items = check.items(value)
     results = check.results(items)

@@ -14,7 +14,7 @@ from agentkit.tools._runtime import ToolRuntime
 Answer: TypeAlias = "ToolMessage | Command[Any] | list[ToolMessage | Command[Any]]"
 
 
-@dataclass
+@dataclass(init=False)
 class ToolCallRequest(LangGraphToolCallRequest):
     """One tool call on its way to its tool, as wrappers see it.
 
@@ -31,6 +31,10 @@ class ToolCallRequest(LangGraphToolCallRequest):
     tool: BaseTool | None
     state: Any
     runtime: ToolRuntime[Any, Any]
+
+    def __init__(self, tool_call: ToolCall, tool: BaseTool | None, state: Any, runtime: ToolRuntime[Any, Any]) -> None:
+        # past the base's __setattr__, which warns of changes in place: it would cost more than the rest of the call
+        self.__dict__.update(tool_call=tool_call, tool=tool, state=state, runtime=runtime)
 
     def override(self, **overrides: Any) -> "ToolCallRequest":
         """A request with these attributes replaced; a new state is what the tool sees too."""

@@ -4,7 +4,8 @@ The rule, for state updates and artifacts of tools:
 
 - text must be free of NUL and of lone surrogates, wherever it stands (Postgres text and UTF-8 have neither);
 - a number that is a state key's own value must be finite (JSON has no NaN and no infinity);
-- any other object must come back from the serializer with its type and, where it defines equality, equal.
+- any other object must come back from the serializer with its type and, where it defines equality, equal. Tuples in
+  plain data come back as lists, as JSON has it.
 
 The text of a result is not refused but cleaned: see `_content.clean`.
 """

@@ -1,6 +1,6 @@
 """What a call through ToolNode costs, beside langgraph's own ToolNode, in one run. Prints ratios (ours / theirs).
 
-    python tests/bench/node.py
+python tests/bench/node.py
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from langgraph.types import Command
 from agentkit.tools import ToolNode, ToolRuntime, tool
 
 CONFIG: Any = {"configurable": {"__pregel_runtime": Runtime()}}
-BIG = {f"row {n}": ["x" * 100] * 10 for n in range(1000)}  # about 1 MB of text in 1,000 lists
+BIG = [{"id": n, "name": f"row {n}", "note": "x" * 60, "tags": ["a", "b"]} for n in range(8000)]  # about 1 MB as JSON
 
 
 def noop(x: int) -> str:
