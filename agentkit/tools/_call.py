@@ -134,6 +134,8 @@ def call_story(rules: Rules, run: Running) -> Story[Outcome]:
         raise
     finally:
         turn.leave(seat)
+        if run.entry is not None:
+            run.entry.close()
     if outcome.leaves and not turn.settled_but(seat):
         yield Until(turn, lambda: turn.settled_but(seat))
     if outcome.leaves and any(other.suspended for other in turn.seats):
@@ -251,6 +253,8 @@ def _settle(rules: Rules, run: Running, known: Known | None) -> Story[Outcome]:
         if is_invalid_resume(error) or (text := errors.text(error, call)) is None:
             error.add_note(f"in tool {call['name']!r}, call {call['id']!r}")
             raise
+        if run.entry is not None:
+            yield from run.entry.take_back(error)
         outcome = error_outcome(call, text)
     return outcome
 

@@ -163,7 +163,7 @@ class Ledger:
                 drive(self._commit(self._taken()))
         if ticket.error is not None:
             raise ticket.error
-        self._learn(event)
+        self.learn(event)
 
     async def aappend(self, event: Event) -> None:
         """As `append`. A cancelled caller's event is stored all the same."""
@@ -175,7 +175,7 @@ class Ledger:
             self._flusher = asyncio.ensure_future(self._flush())
             self._flusher.add_done_callback(_looked_at)
         await asyncio.shield(ticket.future)
-        self._learn(event)
+        self.learn(event)
 
     async def _flush(self) -> None:
         await asyncio.sleep(0)  # siblings that are about to write go along
@@ -217,7 +217,8 @@ class Ledger:
                 rest.append(ticket)
         return rest
 
-    def _learn(self, event: Event) -> None:
+    def learn(self, event: Event) -> None:
+        """Know of an event that is durable."""
         key = (event["k"][0], event["k"][1])
         self.known[key] = self.known.get(key, NOTHING).after(event)
 

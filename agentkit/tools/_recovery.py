@@ -26,6 +26,7 @@ from agentkit.tools._ledger_io import Append, Ledger, Read
 from agentkit.tools._outcome import Gate, Outcome, error_outcome, outcome_of, results_in
 from agentkit.tools._policy import ToolPolicy
 from agentkit.tools._steps import Story
+from agentkit.tools._transaction import Commit, RecordedElsewhereError, Rollback, Transaction
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +51,7 @@ class Entry:
     attempts: int = 0  # that are known of
     started: bool = False
     finished: bool = False
+    transaction: Transaction | None = None
 
     def read(self) -> Story[bool]:
         """Read the ledger if that is due; whether it was."""
@@ -83,6 +85,24 @@ class Entry:
             self.attempts += 1
             yield Append(self.ledger, event("start", self.key, self.attempts, s=self.signature))
 
+    def transact(self) -> Story[Transaction]:
+        """The transaction of the call, empty: what an earlier run of the body left in it is taken back."""
+        if self.transaction is None:
+            self.transaction = Transaction(self.ledger, self.call["name"])
+        elif self.transaction.is_open:
+            yield Rollback(self.transaction, RecordedElsewhereError())
+        return self.transaction
+
+    def take_back(self, error: BaseException) -> Story[None]:
+        """Take back what the call did in its transaction, if it has one."""
+        if self.transaction is not None and self.transaction.is_open:
+            yield Rollback(self.transaction, error)
+
+    def close(self) -> None:
+        """The call is over: a body that runs on after its time limit gets no transaction."""
+        if self.transaction is not None:
+            self.transaction.end()
+
     def suspend(self) -> Story[None]:
         """Record that the body has ended without a result: it asked a question or raised, and may run again."""
         if self.started and not self.finished:
@@ -94,6 +114,10 @@ class Entry:
             return outcome
         try:
             yield from self._write(outcome)
+        except RecordedElsewhereError:
+            self.ledger.forget()
+            yield Read(self.ledger, resuming=True)
+            outcome = self.ledger.record(self.key, self.signature).outcome(self.call, self.gate.messages_key)
         except NotStorableError as error:
             name = self.call["name"]
             logger.warning("the result of tool %r (call %r) %s", name, self.call["id"], error)
@@ -108,7 +132,10 @@ class Entry:
         finish = event("finish", self.key, self.attempts, s=self.signature, o=items)
         if aside is not None:
             finish["r"] = aside
-        yield Append(self.ledger, finish)
+        if self.transaction is not None and self.transaction.is_open:
+            yield Commit(self.transaction, self.ledger, finish)
+        else:
+            yield Append(self.ledger, finish)
 
     # --- a call that was in flight -------------------------------------------------------------------------------
 
