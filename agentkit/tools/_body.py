@@ -69,7 +69,7 @@ async def arun_body(plan: Plan, tool: BaseTool, call: ToolCall, runtime: Runtime
     if body is None:
         raise NotImplementedError(f"tool {tool.name!r} has no body")
     if is_heard(tool, config, any_handler=bool(body.managers)) or body.needs_manager:
-        observed = Observed.of(tool, body, runtime)
+        observed = Observed.of(tool, body, runtime, asyncio.get_running_loop())
         shown = _shown(plan, call)
         if body.function is not None and not body.is_async:
             # as LangChain runs such a tool: callbacks and body together in the executor

@@ -1,10 +1,13 @@
 """One call of a tool as LangChain's callbacks see it."""
 
+import asyncio
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from langchain_core.runnables.config import run_in_executor
 from langchain_core.tools import BaseTool
+from langgraph.errors import is_invalid_resume
 from typing_extensions import override
 
 from agentkit.errors import ArgumentsError
@@ -36,12 +39,15 @@ class Observed(BaseTool):
     original: BaseTool
     body: Body
     runtime: Any
+    loop: Any = None
     returned: Any = None
     has_returned: bool = False
 
     @classmethod
-    def of(cls, tool: BaseTool, body: Body, runtime: Runtime) -> "Observed":
-        """The stand-in for one call."""
+    def of(
+        cls, tool: BaseTool, body: Body, runtime: Runtime, loop: asyncio.AbstractEventLoop | None = None
+    ) -> "Observed":
+        """The stand-in for one call. `loop` is the one that waits for a body that runs in another thread."""
         return cls.model_construct(
             name=tool.name,
             description=tool.description,
@@ -56,6 +62,7 @@ class Observed(BaseTool):
             original=tool,
             body=body,
             runtime=runtime,
+            loop=loop,
         )
 
     @property
@@ -73,24 +80,42 @@ class Observed(BaseTool):
 
     @override
     def _run(self, *, run_manager: Any = None, **values: Any) -> Any:
-        if run_manager is not None:
-            self._add_managers(values, run_manager)
-        self.returned = refuse_awaitable(self.original, self.body.of(self.original)(**values))
+        function = self._prepared(values, run_manager)
+        try:
+            value = function(**values)
+            if self.loop is not None and inspect.iscoroutine(value):
+                value = asyncio.run_coroutine_threadsafe(value, self.loop).result()
+            self.returned = refuse_awaitable(self.original, value)
+        except ValueError as error:
+            self._let_pass(error)
+            raise
         self.has_returned = True
         return self.returned
 
     @override
     async def _arun(self, *, run_manager: Any = None, **values: Any) -> Any:
-        if run_manager is not None:
-            self._add_managers(values, run_manager if self.body.is_async else run_manager.get_sync())
-        function = self.body.of(self.original)
-        if self.body.is_async:
-            self.returned = await settled(function(**values))
-        else:
-            self.returned = await settled(await run_in_executor(None, function, **values))
+        function = self._prepared(values, run_manager)
+        try:
+            if self.body.is_async:
+                self.returned = await settled(function(**values))
+            else:
+                self.returned = await settled(await run_in_executor(None, function, **values))
+        except ValueError as error:
+            self._let_pass(error)
+            raise
         self.has_returned = True
         return self.returned
 
-    def _add_managers(self, values: dict[str, Any], run_manager: Any) -> None:
-        for name in self.body.managers:
-            values[name] = run_manager if name == "run_manager" else run_manager.get_child()
+    def _prepared(self, values: dict[str, Any], run_manager: Any) -> Callable[..., Any]:
+        if run_manager is not None:
+            of_kind = (
+                run_manager if self.body.is_async or not hasattr(run_manager, "get_sync") else run_manager.get_sync()
+            )
+            for name in self.body.managers:
+                values[name] = of_kind if name == "run_manager" else of_kind.get_child()
+        return self.body.of(self.original)
+
+    def _let_pass(self, error: ValueError) -> None:
+        # A wrong answer to an interrupt is not the model's mistake: it fails the run, so that it can be answered again.
+        if is_invalid_resume(error):
+            self.handle_validation_error = False
