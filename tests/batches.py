@@ -11,7 +11,7 @@ from agentkit.messages import add_history, check_history
 from agentkit.tools import ToolNode, fan_out
 
 
-def ask(*calls: tuple[str, dict[str, Any], str | None], id: str = "ai-1") -> AIMessage:
+def ask(*calls: tuple[str, dict[str, Any], str | None], id: str = "ai-1") -> AIMessage:  # noqa: A002 - as messages call it
     """An AI message with calls (name, args, id)."""
     tool_calls = [{"name": name, "args": args, "id": call_id, "type": "tool_call"} for name, args, call_id in calls]
     return AIMessage(content="", tool_calls=tool_calls, id=id)

@@ -18,6 +18,7 @@ from agentkit.errors import ArgumentsError, CallCancelledError, CallTimeoutError
 from agentkit.tools._body import arun_body, run_body
 from agentkit.tools._plan import Plan
 from agentkit.tools._policy import ToolPolicy
+from agentkit.tools._questions import Questions
 from agentkit.tools._runtime import ToolRuntime
 from agentkit.tools._steps import Pause, Story
 
@@ -39,16 +40,21 @@ class Body:
 
     def run(self) -> Any:
         """Run it in this thread; with a time limit, in a thread of its own that is left behind when it is too slow."""
-        with contained(self.call):
+        with contained(self.call), Questions(self.config) as asked:
             if self.timeout is None:
-                return run_body(self.plan, self.tool, self.call, self.runtime, self.config)
-            return self._within(self.timeout)
+                value = run_body(self.plan, self.tool, self.call, self.runtime, self.config)
+            else:
+                value = self._within(self.timeout)
+            asked.again()
+            return value
 
     async def arun(self) -> Any:
         """Run it on the event loop; a body that is cancelled while the run is not, has failed."""
-        with contained(self.call):
+        with contained(self.call), Questions(self.config) as asked:
             body = arun_body(self.plan, self.tool, self.call, self.runtime, self.config)
-            return await (body if self.timeout is None else self._awithin(body, self.timeout))
+            value = await (body if self.timeout is None else self._awithin(body, self.timeout))
+            asked.again()
+            return value
 
     def _within(self, seconds: float) -> Any:
         done: Future[Any] = Future()

@@ -85,6 +85,12 @@ def is_resuming(config: RunnableConfig) -> bool:
     return bool(config.get(CONF, {}).get(_RESUMING, not _RESUMING))
 
 
+def scratchpad_of(config: RunnableConfig) -> Any:
+    """What langgraph keeps for the task that runs with this config, or None where its form is not the known one."""
+    scratchpad = config.get(CONF, {}).get(_SCRATCHPAD)
+    return scratchpad if hasattr(scratchpad, "interrupt_counter") and hasattr(scratchpad, "resume") else None
+
+
 def answers_given(config: RunnableConfig) -> int:
     """How many questions of the task that runs with this config have an answer."""
     scratchpad = config.get(CONF, {}).get(_SCRATCHPAD)

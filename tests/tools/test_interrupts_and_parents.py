@@ -1,4 +1,4 @@
-"""Questions of parallel calls, and batches that leave for a parent graph (cases B07, B08, B08b, B67 and their kinds)."""
+"""Questions of parallel calls, and batches that leave for a parent graph (cases B07, B08, B08b, B67)."""
 
 import asyncio
 import operator
@@ -103,6 +103,30 @@ def test_a_wrapper_that_catches_everything_does_not_swallow_a_question(run: Run,
     graph = graph_of(node, form=form, checkpointer=InMemorySaver())
     message = ask(("ask", {"q": "A"}, "1"), ("ask", {"q": "B"}, "2"))
     asked = questions(run(graph, {"messages": [message]}, CONFIG))
+    output = run(graph, Command(resume={asked["A"]: 1, asked["B"]: 2}), CONFIG)
+    assert texts(output) == ["A=1", "B=2"]
+
+
+def test_a_tool_that_catches_everything_does_not_swallow_its_question(run: Run, form: str) -> None:
+    def answered(q: str) -> str:
+        try:
+            return f"{q}={interrupt({'question': q})}"
+        except Exception:
+            return "swallowed"
+
+    if run.is_async:
+
+        @tool("ask")
+        async def ask_later(q: str) -> str:
+            """Ask."""
+            await asyncio.sleep(0)
+            return answered(q)
+
+    asker = ask_later if run.is_async else tool("ask", description="Ask.")(answered)
+    graph = graph_of(ToolNode([asker]), form=form, checkpointer=InMemorySaver())
+    message = ask(("ask", {"q": "A"}, "1"), ("ask", {"q": "B"}, "2"))
+    output = run(graph, {"messages": [message]}, CONFIG)
+    asked = {question.value["question"]: question.id for question in output["__interrupt__"]}
     output = run(graph, Command(resume={asked["A"]: 1, asked["B"]: 2}), CONFIG)
     assert texts(output) == ["A=1", "B=2"]
 
