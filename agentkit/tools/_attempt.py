@@ -89,9 +89,13 @@ class Body:
         finally:
             if not task.done():
                 task.cancel()
-                task.add_done_callback(lambda ended: ended.cancelled() or ended.exception() or self._late())
+                task.add_done_callback(self._ended_late)
                 await asyncio.wait({task}, timeout=_GRACE)
         raise CallTimeoutError(f"{self.call['name']} did not finish within {seconds:g} s and was stopped")
+
+    def _ended_late(self, task: asyncio.Future[Any]) -> None:
+        if not task.cancelled() and task.exception() is None:
+            self._late()
 
     def _late(self) -> None:
         logger.warning("tool %r (call %r) ended after its time limit: dropped", self.call["name"], self.call["id"])

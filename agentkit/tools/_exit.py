@@ -16,24 +16,22 @@ def leave_together(message: AIMessage | None, outcomes: Sequence[Outcome], messa
     Commands bring; an AI message or result that a Command already carries is not added twice. Keys that several
     Commands write are written in call order, so that the parent's reducer decides. All targets follow one another.
     """
-    graph = next(item.graph for outcome in outcomes for item in outcome.items if _leaves(item))
+    leaving = [item for outcome in outcomes for item in outcome.items if isinstance(item, Command) and _leaves(item)]
     results = {outcome.result.tool_call_id: outcome.result for outcome in outcomes if outcome.result is not None}
     carried: list[BaseMessage] = []
     updates: list[tuple[str, Any]] = []
     goto: list[Send | str] = []
-    for outcome in outcomes:
-        for item in outcome.items:
-            if isinstance(item, Command) and _leaves(item):
-                messages, rest, targets = parent_parts(item, messages_key)
-                carried.extend(messages)
-                updates.extend(rest)
-                goto.extend(target for target in targets if target not in goto or isinstance(target, Send))
+    for command in leaving:
+        messages, rest, targets = parent_parts(command, messages_key)
+        carried.extend(messages)
+        updates.extend(rest)
+        goto.extend(target for target in targets if target not in goto or isinstance(target, Send))
     history = _history(message, results, carried)
-    return Command(graph=graph, update=[(messages_key, history), *updates], goto=goto)
+    return Command(graph=leaving[0].graph, update=[(messages_key, history), *updates], goto=goto)
 
 
-def _leaves(item: Any) -> bool:
-    return isinstance(item, Command) and item.graph is not None
+def _leaves(command: Command[Any]) -> bool:
+    return command.graph is not None
 
 
 def _history(

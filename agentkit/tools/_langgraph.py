@@ -5,7 +5,7 @@ warning, and everything else keeps working.
 """
 
 import logging
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -13,7 +13,7 @@ from langgraph.runtime import Runtime
 
 logger = logging.getLogger(__name__)
 
-CONF = "configurable"
+CONF: Final = "configurable"
 _NAMES = {
     "READ": "CONFIG_KEY_READ",
     "READ_STATE": "CONFIG_KEY_READ_STATE",

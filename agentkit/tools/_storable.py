@@ -94,7 +94,8 @@ def _round_trip(value: Any, path: str, serde: SerializerProtocol) -> None:
             f"{path} ({kind.__qualname__}) would come back as {type(back).__qualname__}; store plain data, or a class "
             "at the top level of an importable module that the serializer allows"
         )
-    if kind.__eq__ is not object.__eq__ and not isinstance(value, Mapping | Enum) and not _same(value, back):
+    compares = "__eq__" in {name for base in kind.__mro__[:-1] for name in vars(base)}
+    if compares and not isinstance(value, Mapping | Enum) and not _same(value, back):
         raise NotStorableError(f"{path} ({kind.__qualname__}) does not come back equal; store plain data")
 
 

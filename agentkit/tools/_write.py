@@ -83,7 +83,7 @@ def _sent_together(items: list[Item]) -> list[Item]:
         if isinstance(item, Command) and item.graph is not None and _only_sends(item.goto):
             if first is not None:
                 earlier: Any = out[first]
-                out[first] = replace(earlier, goto=[*earlier.goto, *item.goto])
+                out[first] = replace(earlier, goto=[*earlier.goto, *list[Any](item.goto)])
                 continue
             first = len(out)
         out.append(item)
