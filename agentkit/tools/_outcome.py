@@ -52,7 +52,7 @@ class Outcome:
             target
             for item in self.items
             if isinstance(item, Command) and item.graph is None
-            for target in _targets(item.goto)
+            for target in targets_of(item.goto)
         )
 
     @property
@@ -61,7 +61,8 @@ class Outcome:
         return any(isinstance(item, Command) and item.graph is not None for item in self.items)
 
 
-def _targets(goto: Any) -> Sequence[Send | str]:
+def targets_of(goto: Any) -> Sequence[Send | str]:
+    """The targets of a Command's goto, one or several."""
     return (goto,) if isinstance(goto, str | Send) else tuple(goto)
 
 
@@ -127,7 +128,7 @@ def parent_parts(
     update = command.update if found is None or found.update is None else found.update
     pairs = list(update.items()) if isinstance(update, dict) else [p for p in update or () if isinstance(p, tuple)]
     messages = [] if found is None else found.messages
-    return messages, [(key, value) for key, value in pairs if key != messages_key], list(_targets(command.goto))
+    return messages, [(key, value) for key, value in pairs if key != messages_key], list(targets_of(command.goto))
 
 
 def results_in(items: Iterable[Item], messages_key: str) -> list[ToolMessage]:

@@ -12,7 +12,7 @@ from langgraph.types import Command, Send
 from agentkit.tools._batch import Batch
 from agentkit.tools._exit import leave_together
 from agentkit.tools._langgraph import plain_keys
-from agentkit.tools._outcome import Item, Outcome, results_in
+from agentkit.tools._outcome import Item, Outcome, results_in, targets_of
 from agentkit.tools._turn import give_up
 
 logger = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ def _sent_together(items: list[Item]) -> list[Item]:
         if isinstance(item, Command) and item.graph is not None and _only_sends(item.goto):
             if first is not None:
                 earlier: Any = out[first]
-                out[first] = replace(earlier, goto=[*earlier.goto, *list[Any](item.goto)])
+                out[first] = replace(earlier, goto=[*earlier.goto, *targets_of(item.goto)])
                 continue
             first = len(out)
         out.append(item)
