@@ -136,7 +136,7 @@ class EmbeddedServer:
             _pgfiles.let_run(_pgfiles.binaries())
             _pgfiles.let_through(self.cluster)
         self._init(user)
-        self._drop_stale_pid()
+        self._drop_stale_locks(user)
         self._start(user)
         self._watch(user)
 
@@ -159,18 +159,19 @@ class EmbeddedServer:
             os.chown(new, user.uid, user.gid)
         # a fixed locale: the same sorting and case rules whatever the user's environment says
         locale = ("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--encoding=UTF8")
-        _run(("initdb", "--auth=trust", "-U", "postgres", "--no-instructions", *locale, "-D", str(new)), user)
+        sync = ("--no-sync",) if self.settings.get("fsync") == "off" else ()
+        _run(("initdb", "--auth=trust", "-U", "postgres", "--no-instructions", *locale, *sync, "-D", str(new)), user)
         with suppress(FileNotFoundError):
             self.cluster.rmdir()
         new.rename(self.cluster)
 
-    def _drop_stale_pid(self) -> None:
-        """A pid file whose number now belongs to another program would keep Postgres from starting."""
-        pidfile = self.cluster / "postmaster.pid"
-        with suppress(FileNotFoundError, ValueError):
-            lines = pidfile.read_text(encoding="utf-8").splitlines()
-            if lines and not _is_postgres(int(lines[0])):
-                pidfile.unlink()
+    def _drop_stale_locks(self, user: ServerUser | None) -> None:
+        """A lock file whose number belongs to another program, or a zombie, would keep Postgres from starting."""
+        folder = _pgfiles.socket_dir(self.cluster, user)
+        for lock in (self.cluster / "postmaster.pid", folder / ".s.PGSQL.5432.lock"):
+            with suppress(FileNotFoundError, ValueError, IndexError):
+                if not _is_postgres(int(lock.read_text(encoding="utf-8").splitlines()[0])):
+                    lock.unlink()
 
     def _start(self, user: ServerUser | None) -> None:
         settings = {

@@ -37,10 +37,9 @@ def execute(url, *statements):
 
 
 def kill_others(url):
-    execute(
-        url,
-        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
-    )
+    """Ends all other connections of the database, and waits until they are gone."""
+    others = "datname = current_database() AND pid <> pg_backend_pid()"
+    execute(url, f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {others}")
 
 
 def test_sixteen_processes_open_an_empty_database_at_once(fresh_postgres_url):
@@ -119,7 +118,7 @@ async def test_the_savers_hold_no_lock_around_their_pool(fresh_postgres_url):
                 await psycopg.AsyncConnection.connect(fresh_postgres_url, autocommit=True) as watcher,
                 asyncio.timeout(30),
             ):
-                while (await (await watcher.execute(waiting)).fetchone())[0] < 8:
+                while (await (await watcher.execute(waiting)).fetchone())[0] < 8:  # noqa: ASYNC110  the server sets no event
                     await asyncio.sleep(0.01)
             await blocker.rollback()
         assert await asyncio.gather(*reads) == [None] * 8
@@ -248,7 +247,11 @@ async def test_the_async_side_called_the_wrong_way_says_so(fresh_postgres_url):
 
 
 def test_two_databases_of_one_server_are_opened_by_two_urls(postgres_server):
-    with fresh_database(postgres_server) as one, fresh_database(postgres_server) as other:
-        with open_memory(one) as first, open_memory(other) as second:
-            first.store.put(("a",), "k", {"v": 1})
-            assert second.store.get(("a",), "k") is None
+    with (
+        fresh_database(postgres_server) as one,
+        fresh_database(postgres_server) as other,
+        open_memory(one) as first,
+        open_memory(other) as second,
+    ):
+        first.store.put(("a",), "k", {"v": 1})
+        assert second.store.get(("a",), "k") is None
