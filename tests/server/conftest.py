@@ -145,3 +145,17 @@ async def assistant(assistant_server: Server) -> AsyncIterator[LangGraphClient]:
     """A client of the assistant's server, for one test's event loop."""
     async with assistant_server.client(user=None) as client:
         yield client
+
+
+@pytest.fixture
+async def ann(server: Server) -> AsyncIterator[LangGraphClient]:
+    """A user of the tests' server."""
+    async with server.client("ann") as client:
+        yield client
+
+
+@pytest.fixture
+async def ben(server: Server) -> AsyncIterator[LangGraphClient]:
+    """Another user of it."""
+    async with server.client("ben") as client:
+        yield client
