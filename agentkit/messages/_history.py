@@ -204,10 +204,12 @@ class _Fold:
         if places is None or not places.expects(call_id):
             places, known = self._owner(call_id)
             if places is None:
-                if not known:
-                    self._insert(otherwise, result)
-                    if self._early is not None:
-                        self._early.add(call_id)
+                if known:
+                    _log.info("dropped a second result of the call %s; to replace one, write it with its id", call_id)
+                    return
+                self._insert(otherwise, result)
+                if self._early is not None:
+                    self._early.add(call_id)
                 return
         if places is not self._tail:
             self._tail = None  # what is inserted before it moves it

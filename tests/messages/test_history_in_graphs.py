@@ -5,7 +5,6 @@ from typing import Annotated
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.channels import DeltaChannel
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
@@ -43,34 +42,52 @@ TURNS = [
 ]
 
 
-def graph(schema):
+def graph(schema, checkpointer):
     def write(state):
         return {"messages": TURNS[int(state["messages"][-1].content)]}
 
     builder = StateGraph(schema).add_node("write", write).add_edge(START, "write").add_edge("write", END)
-    return builder.compile(checkpointer=InMemorySaver())
+    return builder.compile(checkpointer=checkpointer)
 
 
-@pytest.mark.parametrize("schema", [Plain, Delta, OftenSaved])
-@pytest.mark.parametrize("turns", [1, 4, len(TURNS)])
-async def test_what_a_run_sees_is_what_is_read_later(schema, turns):
-    compiled = graph(schema)
-    config = {"configurable": {"thread_id": "t"}}
+CONFIG = {"configurable": {"thread_id": "t"}}
+SCHEMAS = pytest.mark.parametrize("schema", [Plain, Delta, OftenSaved])
+
+
+def said(messages):
+    assert len({m.id for m in messages}) == len(messages)
+    return [(m.type, m.content) for m in messages]
+
+
+@SCHEMAS
+def test_what_a_run_sees_is_what_is_read_later(schema, checkpointer):
+    compiled = graph(schema, checkpointer)
     expected = []
-    for turn in range(turns):
+    seen = {}
+    for turn, written in enumerate(TURNS):
         question = HumanMessage(str(turn), id=f"h{turn}")
-        if turn % 2:
-            seen = (await compiled.ainvoke({"messages": [question]}, config))["messages"]
-        else:
-            seen = compiled.invoke({"messages": [question]}, config)["messages"]
-        assert compiled.get_state(config).values["messages"] == seen
-        assert (await compiled.aget_state(config)).values["messages"] == seen
-        expected = history(expected, [question, TURNS[turn]])
-        assert [(m.type, m.content) for m in seen] == [(m.type, m.content) for m in expected]
-        assert len({m.id for m in seen}) == len(seen)
-    for past in compiled.get_state_history(config):  # every earlier state, rebuilt from its own writes
-        messages = past.values.get("messages", [])
-        assert compiled.get_state(past.config).values.get("messages", []) == messages
+        found = compiled.invoke({"messages": [question]}, CONFIG)["messages"]
+        state = compiled.get_state(CONFIG)
+        assert state.values["messages"] == found
+        seen[state.config["configurable"]["checkpoint_id"]] = found
+        expected = history(expected, [question, written])
+        assert said(found) == said(expected)
+    for past in compiled.get_state_history(CONFIG):  # every earlier state, rebuilt from its own writes
+        found = seen.pop(past.config["configurable"]["checkpoint_id"], None)
+        assert found is None or past.values["messages"] == found
+    assert seen == {}
+
+
+@SCHEMAS
+async def test_what_an_async_run_sees_is_what_is_read_later(schema, acheckpointer):
+    compiled = graph(schema, acheckpointer)
+    expected = []
+    for turn, written in enumerate(TURNS):
+        question = HumanMessage(str(turn), id=f"h{turn}")
+        found = (await compiled.ainvoke({"messages": [question]}, CONFIG))["messages"]
+        assert (await compiled.aget_state(CONFIG)).values["messages"] == found
+        expected = history(expected, [question, written])
+        assert said(found) == said(expected)
 
 
 @pytest.mark.parametrize("schema", [Plain, Delta])
