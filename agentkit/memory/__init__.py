@@ -1,6 +1,7 @@
 """Memory on Postgres: threads that stay small, a store that finds things, people kept apart."""
 
 from agentkit.memory._memory import AsyncMemory, Memory
+from agentkit.memory._middleware import MemoryMiddleware
 from agentkit.memory._open import aopen_memory, database, open_memory
 from agentkit.memory._saver import AsyncPostgresSaver, PostgresSaver
 from agentkit.memory._store import AsyncPostgresStore, PostgresStore
@@ -15,6 +16,7 @@ __all__ = [
     "AsyncPostgresStore",
     "InMemoryStore",
     "Memory",
+    "MemoryMiddleware",
     "Page",
     "PostgresSaver",
     "PostgresStore",
