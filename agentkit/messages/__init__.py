@@ -39,13 +39,13 @@ from langchain_core.messages import (
     trim_messages,
 )
 
-from agentkit.messages._calls import open_calls, owner_of
+from agentkit.messages._calls import open_calls, owner_of, unreadable_calls
 from agentkit.messages._cut import safe_cut
 from agentkit.messages._faults import Fault, FaultKind, check_history
 from agentkit.messages._history import REMOVE_ALL_MESSAGES, add_history, history
 from agentkit.messages._ids import ensure_call_ids, result_id, unique_call_ids
 from agentkit.messages._repair import repair_history
-from agentkit.messages._results import error_result
+from agentkit.messages._results import error_result, unreadable_result
 
 __all__ = [
     "REMOVE_ALL_MESSAGES",
@@ -93,4 +93,6 @@ __all__ = [
     "safe_cut",
     "trim_messages",
     "unique_call_ids",
+    "unreadable_calls",
+    "unreadable_result",
 ]

@@ -41,6 +41,21 @@ def open_calls(messages: Sequence[BaseMessage]) -> list[ToolCall]:
     return []
 
 
+def unreadable_calls(messages: Sequence[BaseMessage]) -> list[InvalidToolCall]:
+    """The invalid calls of the last AI message that have no result yet: what the model wrote could not be parsed.
+
+    They can never run, but a provider wants each of them answered: see `unreadable_result`.
+    """
+    answered: set[str] = set()
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if is_result(message):
+            answered.add(message.tool_call_id)
+        elif is_ai(message):
+            return [call for call in message.invalid_tool_calls if (call.get("id") or "") not in answered]
+    return []
+
+
 def _without(calls: list[ToolCall], answered: list[str]) -> list[ToolCall]:
     if len(calls) == 1:
         return [] if (calls[0]["id"] or "") in answered else list(calls)

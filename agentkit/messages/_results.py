@@ -28,6 +28,16 @@ def error_result(
     )
 
 
+def unreadable_result(call: InvalidToolCall, *, message_id: str | None = None) -> ToolMessage:
+    """The error result for a call that could not be parsed; it tells the model what to do."""
+    reason = f" ({call['error']})" if call.get("error") else ""
+    text = (
+        f"Error: this call of {call.get('name') or 'a tool'} was not run: its arguments are malformed or truncated"
+        f"{reason}. Call it again with a valid JSON object."
+    )
+    return error_result(call, text, message_id=message_id)
+
+
 def missing_result(message: AIMessage, call: ToolCall) -> ToolMessage:
     """The result for a call of which nothing is known."""
     text = (

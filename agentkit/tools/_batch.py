@@ -5,12 +5,12 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolCall
+from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall, ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.runtime import ExecutionInfo, Runtime
 
-from agentkit.messages import ensure_call_ids, open_calls, owner_of
+from agentkit.messages import ensure_call_ids, open_calls, owner_of, unreadable_calls
 from agentkit.tools._call import Running
 from agentkit.tools._langgraph import can_run_tasks, checkpointer_of, is_resuming, state_of
 from agentkit.tools._ledger_io import ledger_at
@@ -24,11 +24,13 @@ class Batch:
     """The calls of one invocation, in call order.
 
     `form` is how they came: "call" (given directly; one of them where it is a Send), "state", or "list" (of messages).
-    `renamed` says that the AI message got call ids here and has to be written back.
+    `unreadable` are calls that could not be parsed: they are answered and not run. `renamed` says that the AI message
+    got call ids here and has to be written back.
     """
 
     form: Literal["call", "state", "list"]
     calls: Sequence[ToolCall]
+    unreadable: Sequence[InvalidToolCall]
     message: AIMessage | None
     renamed: bool
     state: Any
@@ -103,17 +105,21 @@ def open_batch(
     Raises:
         ValueError: there are no messages, or no AI message among them.
     """
-    calls: Sequence[ToolCall]
+    form: Literal["call", "state", "list"]
+    unreadable: Sequence[InvalidToolCall] = ()
     if _is_call(given):
-        form: Literal["call", "state", "list"] = "call"
-        calls = given if isinstance(given, list) else [given["tool_call"]]
-        state = state_of(config) if isinstance(given, list) else given["state"]
+        form, state = "call", state_of(config) if isinstance(given, list) else given["state"]
+        asked = given if isinstance(given, list) else [given["tool_call"]]
         messages = messages_of(state, messages_key)
-        message, renamed = owner_of(messages, calls[0]["id"] or ""), False
+        message, renamed = owner_of(messages, asked[0]["id"] or ""), False
+        unreadable = [call for call in asked if call.get("type") == "invalid_tool_call"]
+        calls: Sequence[ToolCall] = [call for call in asked if call not in unreadable] if unreadable else asked
     else:
         form, state = ("list" if isinstance(given, list) else "state"), given
         messages = messages_of(state, messages_key)
-        message, calls, renamed = _open_in(messages, messages_key)
+        message, later, renamed = _last_ai(messages, messages_key)
+        calls = open_calls([message, *later])
+        unreadable = unreadable_calls([message, *later]) if message.invalid_tool_calls else ()
     info = runtime.execution_info if isinstance(runtime.execution_info, ExecutionInfo) else None
     one = form == "call" and len(calls) == 1
     step = (info.checkpoint_ns.rpartition("|")[0], info.checkpoint_id) if one and info is not None else None
@@ -124,6 +130,7 @@ def open_batch(
     return Batch(
         form=form,
         calls=calls,
+        unreadable=unreadable,
         message=message,
         renamed=renamed,
         state=state,
@@ -152,19 +159,20 @@ def messages_of(state: Any, key: str) -> Sequence[BaseMessage]:
 def _is_call(given: Any) -> bool:
     if isinstance(given, dict):
         return given.get("__type") == "tool_call_with_context"
-    return (
-        isinstance(given, list) and bool(given) and isinstance(given[-1], dict) and given[-1].get("type") == "tool_call"
-    )
+    if not (isinstance(given, list) and given and isinstance(given[-1], dict)):
+        return False
+    return given[-1].get("type") in ("tool_call", "invalid_tool_call")
 
 
-def _open_in(messages: Sequence[BaseMessage], key: str) -> tuple[AIMessage, Sequence[ToolCall], bool]:
+def _last_ai(messages: Sequence[BaseMessage], key: str) -> tuple[AIMessage, Sequence[BaseMessage], bool]:
+    """The last AI message with ids on its calls, what comes after it, and whether it had to be given ids."""
     if not messages:
         raise ValueError(f"No message found in input: a ToolNode needs messages, under {key!r} in a state")
     for position in range(len(messages) - 1, -1, -1):
         given = messages[position]
         if isinstance(given, AIMessage):
             message = ensure_call_ids(given)
-            return message, open_calls([message, *messages[position + 1 :]]), message is not given
+            return message, messages[position + 1 :], message is not given
     raise ValueError("No AIMessage found in input: a ToolNode runs the open calls of the last AI message")
 
 

@@ -6,12 +6,14 @@ from typing import Any, Literal
 from langgraph.graph import END
 from langgraph.types import Send
 
-from agentkit.messages import open_calls
+from agentkit.messages import open_calls, unreadable_calls
 from agentkit.tools._batch import messages_of
 
 
 def tools_condition(state: Any, messages_key: str = "messages") -> Literal["tools", "__end__"]:
-    """Where to go after the model: "tools" where the last AI message has open calls, else END.
+    """Where to go after the model: "tools" where the last AI message has calls without a result, else END.
+
+    Calls that could not be parsed count: the ToolNode answers them with an error, so that the model tries again.
 
     Args:
         state: a dict, a pydantic or dataclass state, or a list of messages.
@@ -23,7 +25,7 @@ def tools_condition(state: Any, messages_key: str = "messages") -> Literal["tool
     messages = messages_of(state, messages_key)
     if not messages:
         raise ValueError(f"No messages found in input state to tools_condition: {str(state)[:200]}")
-    return "tools" if open_calls(messages) else "__end__"
+    return "tools" if open_calls(messages) or unreadable_calls(messages) else "__end__"
 
 
 def fan_out(
@@ -37,7 +39,8 @@ def fan_out(
     """
 
     def edge(state: Any) -> list[Send] | str:
-        calls = open_calls(messages_of(state, messages_key))
+        messages = messages_of(state, messages_key)
+        calls: list[Any] = [*open_calls(messages), *unreadable_calls(messages)]
         return [Send(node, [call]) for call in calls] if calls else otherwise
 
     return edge

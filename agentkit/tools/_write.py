@@ -9,6 +9,7 @@ from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.types import Command, Send
 
+from agentkit.messages import unreadable_result
 from agentkit.tools._batch import Batch
 from agentkit.tools._exit import leave_together
 from agentkit.tools._langgraph import plain_keys
@@ -25,6 +26,7 @@ def combined(batch: Batch, outcomes: Sequence[Outcome]) -> Any:
     """`{messages_key: results}` or the list of results; a list of updates and Commands where there is a Command."""
     items: list[Item] = _sent_together([item for outcome in outcomes for item in outcome.items])
     first: list[Any] = [batch.message] if batch.renamed and batch.message is not None and batch.message.id else []
+    items += [unreadable_result(call) for call in batch.unreadable]
     if not any(isinstance(item, Command) for item in items):
         messages = [*first, *items]
         return messages if batch.form == "list" else {batch.messages_key: messages}

@@ -14,7 +14,7 @@ from langgraph.types import Command
 from pydantic import BaseModel
 
 from agentkit.errors import PairingError
-from agentkit.tools import ToolNode, ToolRuntime, tool
+from agentkit.tools import ToolNode, ToolRuntime, tool, tools_condition
 
 
 def returning(value: Any) -> Any:
@@ -274,6 +274,18 @@ def test_a_call_id_that_an_earlier_turn_used_too_is_answered_in_its_own_turn(run
     )
     assert paired(output["messages"])
     assert texts(output) == ["first", "second"]
+
+
+def test_calls_that_could_not_be_parsed_are_answered_with_an_error(run: Run, form: str) -> None:
+    broken = {"name": "give", "args": '{"x": ', "id": "c2", "error": "cut off", "type": "invalid_tool_call"}
+    for calls in ([], ONE.tool_calls):
+        message = AIMessage("", tool_calls=calls, invalid_tool_calls=[broken], id="ai")
+        output = run(graph_of(ToolNode([returning("fine")]), form=form), {"messages": [message]})
+        assert paired(output["messages"])
+        assert [result.status for result in results(output)] == ["success"] * len(calls) + ["error"]
+        assert "cut off" in texts(output)[-1]
+        assert tools_condition({"messages": [message]}) == "tools"
+        assert tools_condition(output) == "__end__"
 
 
 def test_calls_that_have_a_result_are_not_run_again(run: Run) -> None:
