@@ -71,6 +71,7 @@ def everything(
     return n, text, point, points, color, day, mode, limited, table, anything
 
 
+OURS, THEIRS = tool(everything), langchain_tool(everything)
 VALUES = st.none() | st.booleans() | st.integers(-3, 12) | st.sampled_from(["a", "7", "red", "2026-11-30", "1.5", ""])
 OBJECTS = st.dictionaries(st.sampled_from(["x", "y", "z"]), VALUES, max_size=3)
 ARGUMENTS = st.dictionaries(
@@ -83,7 +84,7 @@ ARGUMENTS = st.dictionaries(
 @settings(max_examples=300, deadline=None)
 @given(ARGUMENTS)
 def test_a_schema_inferred_from_a_function_takes_and_refuses_what_langchains_does(args):
-    ours, theirs = tool(everything), langchain_tool(everything)
+    ours, theirs = OURS, THEIRS
     before = json.dumps(args)
     try:
         expected = theirs.invoke(dict(args))
