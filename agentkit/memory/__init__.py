@@ -3,6 +3,7 @@
 from agentkit.memory._memory import AsyncMemory, Memory
 from agentkit.memory._middleware import MemoryMiddleware
 from agentkit.memory._open import aopen_memory, database, open_memory
+from agentkit.memory._people import Erased
 from agentkit.memory._saver import AsyncPostgresSaver, PostgresSaver
 from agentkit.memory._store import AsyncPostgresStore, PostgresStore
 from agentkit.memory._store_base import Page, Store
@@ -14,6 +15,7 @@ __all__ = [
     "AsyncMemory",
     "AsyncPostgresSaver",
     "AsyncPostgresStore",
+    "Erased",
     "InMemoryStore",
     "Memory",
     "MemoryMiddleware",

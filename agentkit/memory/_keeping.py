@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from langgraph.store.base import BaseStore, Item
+from langgraph.store.base import Item
 
 from agentkit.errors import DefinitionError, InjectionError, NotStorableError
 from agentkit.memory._checks import check_json, check_namespace
@@ -30,7 +30,7 @@ class StoreCall:
 Calls = Generator[StoreCall, Any, T]
 
 
-def run(calls: Calls[T], store: BaseStore) -> T:
+def run(calls: Calls[T], store: object) -> T:
     """Makes the calls."""
     try:
         call = next(calls)
@@ -41,7 +41,7 @@ def run(calls: Calls[T], store: BaseStore) -> T:
         return result
 
 
-async def arun(calls: Calls[T], store: BaseStore) -> T:
+async def arun(calls: Calls[T], store: object) -> T:
     """As `run`."""
     try:
         call = next(calls)

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from agentkit.errors import DefinitionError
-from agentkit.memory import _threads
+from agentkit.memory import _people, _threads
 from agentkit.memory._drive import adrive, drive
+from agentkit.memory._keeping import arun, run
+from agentkit.memory._people import Erased
 from agentkit.memory._pool import acursor, cursor
 from agentkit.memory._saver import AsyncPostgresSaver, PostgresSaver
 from agentkit.memory._store import AsyncPostgresStore, PostgresStore
@@ -57,6 +60,33 @@ class Memory:
                 checkpoints += drive(_threads.keep_last(thread.thread_id, keep_last or 1), cur)
         return Retained(threads=len(gone), checkpoints=checkpoints)
 
+    def export(self, user: str, *, namespaces: Sequence[tuple[str, ...]] = ()) -> dict[str, Any]:
+        """Everything kept about a person, as JSON: threads with their newest states, ledger, items with vectors.
+
+        Args:
+            user: the id by which `agentkit.tools.identity` knows the person.
+            namespaces: places in the store that are also theirs, besides those made from their identity.
+        """
+        _people.check_user(user, namespaces)
+        saver = self.checkpointer
+        with cursor(saver.conn, saver.prelude, snapshot=True) as cur:
+            ids = drive(_people.threads_of(user), cur)
+            outlines = [drive(_people.outline(thread, saver.serde), cur) for thread in ids]
+            items = drive(_people.items_of(user, namespaces, vectors=self.store.index.dims is not None), cur)
+        threads = [run(_people.states(outline), saver) for outline in outlines]
+        return _exported(user, threads, items)
+
+    def erase(self, user: str, *, namespaces: Sequence[tuple[str, ...]] = ()) -> Erased:
+        """Deletes everything kept about a person, in one transaction: what `export` shows, and older checkpoints.
+
+        A thread that several people wrote to goes as a whole. Shared memories stay. What a run of theirs that still
+        goes on stores afterwards is not deleted.
+        """
+        _people.check_user(user, namespaces)
+        saver = self.checkpointer
+        with cursor(saver.conn, saver.prelude, transaction=True) as cur:
+            return drive(_people.erase(user, namespaces), cur)
+
 
 @dataclass(frozen=True, kw_only=True)
 class AsyncMemory:
@@ -91,6 +121,28 @@ class AsyncMemory:
             async with acursor(saver.conn, saver.prelude, snapshot=True) as cur:
                 checkpoints += await adrive(_threads.keep_last(thread.thread_id, keep_last or 1), cur)
         return Retained(threads=len(gone), checkpoints=checkpoints)
+
+    async def export(self, user: str, *, namespaces: Sequence[tuple[str, ...]] = ()) -> dict[str, Any]:
+        """As `Memory.export`."""
+        _people.check_user(user, namespaces)
+        saver = self.checkpointer
+        async with acursor(saver.conn, saver.prelude, snapshot=True) as cur:
+            ids = await adrive(_people.threads_of(user), cur)
+            outlines = [await adrive(_people.outline(thread, saver.serde), cur) for thread in ids]
+            items = await adrive(_people.items_of(user, namespaces, vectors=self.store.index.dims is not None), cur)
+        threads = [await arun(_people.states(outline), saver) for outline in outlines]
+        return _exported(user, threads, items)
+
+    async def erase(self, user: str, *, namespaces: Sequence[tuple[str, ...]] = ()) -> Erased:
+        """As `Memory.erase`."""
+        _people.check_user(user, namespaces)
+        saver = self.checkpointer
+        async with acursor(saver.conn, saver.prelude, transaction=True) as cur:
+            return await adrive(_people.erase(user, namespaces), cur)
+
+
+def _exported(user: str, threads: list[dict[str, Any]], items: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"user": user, "exported_at": datetime.now(UTC).isoformat(), "threads": threads, "items": items}
 
 
 def _check(keep_last: int | None, older_than: timedelta | None) -> None:

@@ -18,7 +18,10 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
-from agentkit.errors import NotStorableError
+from agentkit.errors import InjectionError, NotStorableError
+from agentkit.tools import identity
+
+USER_KEY = "agentkit_user"  # in the metadata of checkpoints
 
 Params = tuple[Any, ...]
 
@@ -79,7 +82,7 @@ def put_params(
         checkpoint["id"],
         config["configurable"].get("checkpoint_id"),
         _json({**checkpoint, "channel_values": values}),
-        _json(get_serializable_checkpoint_metadata(config, metadata)),
+        _json(_signed(config, get_serializable_checkpoint_metadata(config, metadata))),
         newest,
         *(list(column) for column in columns),
     )
@@ -115,6 +118,30 @@ def writes_statement(
     columns = [list(column) for column in zip(*rows.values(), strict=True)]
     head = (thread, ns, config["configurable"]["checkpoint_id"], task_id, task_path)
     return (UPSERT_WRITES if replace else INSERT_WRITES), (*head, list(rows), *columns)
+
+
+def _signed(config: RunnableConfig, metadata: CheckpointMetadata) -> Mapping[str, Any]:
+    """Metadata with the user the run acts for, so that a person's threads can be found."""
+    run = config["configurable"].get("__pregel_runtime")
+    if run is None:
+        return metadata
+    try:
+        who = identity(_Run(run, config))
+    except InjectionError:  # what is no user id is no reason not to store a thread
+        return metadata
+    return {**metadata, USER_KEY: who.id} if who.kind == "user" else metadata
+
+
+class _Run:
+    """A run as `identity` reads it."""
+
+    __slots__ = ("config", "context", "execution_info", "server_info")
+
+    def __init__(self, run: Any, config: RunnableConfig) -> None:
+        self.config = config
+        self.context = run.context
+        self.server_info = run.server_info
+        self.execution_info = None
 
 
 def _fits_json(value: Any) -> bool:
