@@ -27,7 +27,7 @@ from agentkit.agents._hooks import Hook, HookNode, find_hooks, has_edge
 from agentkit.agents._interop import request_classes, subagent_transformer
 from agentkit.agents._limits import LimitKeeper, Limits
 from agentkit.agents._model_call import ModelNode, Setup
-from agentkit.agents._outside import decided_edge, edge
+from agentkit.agents._outside import add_edge, decide_outside
 from agentkit.agents._routes import Routes
 from agentkit.agents._state import AgentState, Schemas, merge_schemas, reducers_of
 from agentkit.agents._structured import Strategies
@@ -287,7 +287,7 @@ def _finish(compiled: CompiledStateGraph[Any, Any, Any, Any], setup: Setup, hook
         return routes.after_model(state.get("messages", []), state.get("structured_response"))
 
     def outside(node: str, decide: Callable[[Mapping[str, Any]], Any]) -> None:
-        compiled.nodes[node].writers.append(decided_edge(decide))
+        decide_outside(compiled.nodes[node], decide)
 
     if not hooks.after_model:
         outside("model", after_round)
@@ -297,7 +297,7 @@ def _finish(compiled: CompiledStateGraph[Any, Any, Any, Any], setup: Setup, hook
         if default is None:
             outside(hook.node, after_round)
         elif has_edge(hook, default):
-            compiled.nodes[hook.node].writers.append(edge(default))
+            add_edge(compiled.nodes[hook.node], default)
         else:
             outside(hook.node, lambda _state, to=default: to)  # type: ignore[misc]
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -121,16 +122,22 @@ class HookNode(Runnable[dict[str, Any], Any]):
                 f"{self._hook.node} returned {type(result).__name__}: a hook returns a dict, a Command or None"
             )
         update = dict(update)
-        if self._static_names and (added := _calling(update.get("messages"))):
-            update[OFFERED_KEY] = self._records(state, added)
+        if "messages" in update and self._static_names:
+            self._record_calls(state, update)
         if not goto and self._edge:
             return update or None
         return Command(update=update or None, goto=goto or self._next(state, update))
 
-    def _records(self, state: dict[str, Any], added: list[AIMessage]) -> dict[str, frozenset[str]]:
-        # A message that replaces one of the model's keeps the record of what that model was offered.
-        known = {message.id for message in state["messages"]}
-        return {message.id: self._static_names for message in added if message.id and message.id not in known}
+    def _record_calls(self, state: dict[str, Any], update: dict[str, Any]) -> None:
+        """Record the tools for calls that the hook itself makes, and give their messages the ids to record them under."""
+        given = update["messages"]
+        messages = [_identified(m) for m in (given if isinstance(given, (list, tuple)) else [given])]
+        calling = {m.id for m in messages if isinstance(m, AIMessage) and m.tool_calls}
+        if calling:
+            # A message that replaces one of the model's keeps the record of what that model was offered.
+            known = {message.id for message in state["messages"]}
+            update["messages"] = messages
+            update[OFFERED_KEY] = {message_id: self._static_names for message_id in calling - known}
 
     def _next(self, state: dict[str, Any], update: Mapping[str, Any]) -> Goto:
         if (target := update.get("jump_to")) and self._may_jump(target):
@@ -159,10 +166,10 @@ def _messages(state: dict[str, Any], update: Mapping[str, Any]) -> Sequence[Base
     return history(messages, [update["messages"]]) if "messages" in update else messages
 
 
-def _calling(messages: Any) -> list[AIMessage]:
-    if not isinstance(messages, (list, tuple)):
-        messages = [messages]
-    return [m for m in messages if isinstance(m, AIMessage) and m.tool_calls]
+def _identified(message: Any) -> Any:
+    if isinstance(message, AIMessage) and message.tool_calls and not message.id:
+        return message.model_copy(update={"id": str(uuid4())})
+    return message
 
 
 def _injecting(function: Callable[..., Any]) -> Callable[[Any, Any, RunnableConfig], Any]:

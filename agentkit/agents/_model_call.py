@@ -18,7 +18,7 @@ from agentkit.agents._structured import Strategies, again, missing, refuses
 from agentkit.agents._toolsets import Offer, offer_story
 from agentkit.agents._wrappers import Answered, ModelChain
 from agentkit.errors import StructuredOutputError
-from agentkit.messages import ensure_call_ids, error_result, history, open_calls, repair_history
+from agentkit.messages import ensure_call_ids, error_result, history, open_calls, repair_history, unreadable_result
 from agentkit.tools import OFFERED_KEY
 from agentkit.tools._langgraph import runtime_of
 from agentkit.tools._sources import Sources
@@ -249,16 +249,8 @@ def _answer_what_cannot_run(new: list[BaseMessage], last: AIMessage, *, no_tools
     """Error results for the unreadable calls of `last`, and where the agent has no tools for its open calls too."""
     answered = {m.tool_call_id for m in new if isinstance(m, ToolMessage)}
     unreadable = [call for call in last.invalid_tool_calls if call.get("id") not in answered]
-    closing = [error_result(call, _unreadable(call), message_id=last.id) for call in unreadable]
+    closing = [unreadable_result(call, message_id=last.id) for call in unreadable]
     if no_tools:
         text = "Error: {} is not a valid tool, this agent has none."
         closing += [error_result(call, text.format(call["name"]), message_id=last.id) for call in open_calls(new)]
     return closing
-
-
-def _unreadable(call: Any) -> str:
-    reason = f" ({call['error']})" if call.get("error") else ""
-    return (
-        f"Error: this call of {call.get('name') or 'a tool'} was not run: its arguments are malformed or truncated"
-        f"{reason}. Call it again with a valid JSON object."
-    )

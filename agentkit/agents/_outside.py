@@ -8,44 +8,57 @@ to be found from the state. The writers here do that, and do nothing when the no
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from langgraph.config import get_config
-from langgraph.constants import END, TASKS
-from langgraph.pregel._write import ChannelWrite, ChannelWriteTupleEntry
+from langchain_core.runnables import RunnableConfig
+from langgraph.constants import END
+from langgraph.pregel._read import PregelNode
+from langgraph.pregel._write import ChannelWrite, ChannelWriteEntry, ChannelWriteTupleEntry
 from langgraph.types import Command, Send
 
 from agentkit.agents._routes import Goto
 from agentkit.tools._langgraph import state_of
 
-__all__ = ["decided_edge", "edge"]
+__all__ = ["add_edge", "decide_outside"]
 
 
-def edge(target: str) -> ChannelWrite:
-    """A plain edge."""
-    return _writer(lambda: target)
+def add_edge(node: PregelNode, target: str) -> None:
+    """Give `node` a plain edge to `target`."""
 
-
-def decided_edge(decide: Callable[[Mapping[str, Any]], Goto]) -> ChannelWrite:
-    """An edge that leads where `decide(state)` says."""
-
-    def target() -> Goto:
-        try:
-            state = state_of(get_config())
-        except RuntimeError:  # there is no run: langgraph draws the graph
-            return ()
-        return decide(state)
-
-    return _writer(target)
-
-
-def _writer(target: Callable[[], Goto]) -> ChannelWrite:
     def writes(value: Any) -> Sequence[tuple[str, Any]] | None:
-        if _routed(value):
-            return None
-        goto = target()
-        targets = [goto] if isinstance(goto, (str, Send)) else goto
-        return [(TASKS, t) if isinstance(t, Send) else (f"branch:to:{t}", None) for t in targets if t != END]
+        return None if target == END or _routed(value) else [(f"branch:to:{target}", None)]
 
-    return ChannelWrite((ChannelWriteTupleEntry(mapper=writes),))  # a tuple: langgraph joins neighbours
+    node.writers.append(ChannelWrite((ChannelWriteTupleEntry(mapper=writes),)))  # a tuple: langgraph joins neighbours
+
+
+def decide_outside(node: PregelNode, decide: Callable[[Mapping[str, Any]], Goto]) -> None:
+    """Let what is written in `node`'s name go where `decide(state)` says."""
+    entries = tuple(entry for writer in node.writers if isinstance(writer, ChannelWrite) for entry in writer.writes)
+    node.writers[:] = [_DecidingWrite(entries, decide)]  # one writer: langgraph would join two and lose what ours adds
+
+
+class _DecidingWrite(ChannelWrite):
+    """Writes what the node wrote, and a route if the node named none."""
+
+    def __init__(self, entries: Sequence[Any], decide: Callable[[Mapping[str, Any]], Goto]) -> None:
+        super().__init__(entries)
+        self._decide = decide
+
+    def _write(self, input: Any, config: RunnableConfig) -> Any:  # noqa: A002 - langgraph's name
+        super()._write(input, config)
+        if not _routed(input):
+            state = state_of(config)
+            if state.get("messages"):  # else langgraph only draws the graph
+                self._route(self._decide(state), config)
+        return input
+
+    async def _awrite(self, input: Any, config: RunnableConfig) -> Any:  # noqa: A002 - langgraph's name
+        return self._write(input, config)
+
+    def _route(self, goto: Goto, config: RunnableConfig) -> None:
+        targets = [goto] if isinstance(goto, (str, Send)) else goto
+        self.do_write(
+            config,
+            [t if isinstance(t, Send) else ChannelWriteEntry(f"branch:to:{t}", None) for t in targets if t != END],
+        )
 
 
 def _routed(value: Any) -> bool:

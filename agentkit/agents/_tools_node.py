@@ -1,16 +1,17 @@
 """The tools node of an agent: a ToolNode, and what its finished calls mean for the loop."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import ToolCall, ToolMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.constants import END
 from langgraph.types import Command, Send
 
 from agentkit.agents._routes import Routes
-from agentkit.agents._state import END_KEY, LOOP_KEY
+from agentkit.agents._state import END_KEY, LOOP_KEY, PRIVATE_KEYS
 from agentkit.tools import ToolNode
 from agentkit.tools._batch import Batch
 from agentkit.tools._outcome import Outcome
@@ -54,6 +55,12 @@ class AgentToolNode(ToolNode):
         if tool is not None and tool.return_direct and result is not None and result.status != "error":
             return (self._routes.exit,)
         return _Loops((self._routes.loop_entry,))
+
+    def _open(self, given: Any, config: RunnableConfig | None, kwargs: Mapping[str, Any]) -> Batch:
+        batch = super()._open(given, config, kwargs)
+        for key in PRIVATE_KEYS:  # read by now, and nothing for tools to see
+            batch.state.pop(key, None)
+        return batch
 
     def _write(self, batch: Batch, outcomes: Sequence[Outcome]) -> Any:
         written: list[Command[Any]] = super()._write(batch, outcomes)

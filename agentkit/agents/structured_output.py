@@ -9,6 +9,7 @@ validated against it, JSON schemas included.
 """
 
 import json
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, is_dataclass
 from types import UnionType
@@ -18,6 +19,7 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, TypeAdapter
+from pydantic.errors import PydanticUserError
 from typing_extensions import is_typeddict
 
 from agentkit.errors import DefinitionError, StructuredOutputError
@@ -35,6 +37,8 @@ __all__ = [
     "StructuredOutputValidationError",
     "ToolStrategy",
 ]
+
+log = logging.getLogger("agentkit.agents")
 
 SchemaT = TypeVar("SchemaT")
 SchemaKind = Literal["pydantic", "dataclass", "typeddict", "json_schema"]
@@ -98,12 +102,15 @@ class SchemaSpec(Generic[SchemaT]):
 def _kind(schema: Any) -> tuple[SchemaKind, dict[str, Any]]:
     if isinstance(schema, dict):
         return "json_schema", schema
-    if isinstance(schema, type) and issubclass(schema, BaseModel):
-        return "pydantic", schema.model_json_schema()
-    if is_dataclass(schema):
-        return "dataclass", TypeAdapter(schema).json_schema()
-    if is_typeddict(schema):
-        return "typeddict", TypeAdapter(schema).json_schema()
+    try:
+        if isinstance(schema, type) and issubclass(schema, BaseModel):
+            return "pydantic", schema.model_json_schema()
+        if is_dataclass(schema):
+            return "dataclass", TypeAdapter(schema).json_schema()
+        if is_typeddict(schema):
+            return "typeddict", TypeAdapter(schema).json_schema()
+    except PydanticUserError as error:
+        raise DefinitionError(f"the response schema {schema!r} has no JSON schema: {error.message}") from error
     raise DefinitionError(
         f"Unsupported schema type: {type(schema)}. "
         "A response schema is a pydantic model, a dataclass, a TypedDict or a JSON schema dict."
@@ -246,9 +253,13 @@ def _parsed(schema: Any, kind: SchemaKind, data: Any) -> Any:
 
 def _checked_json(schema: dict[str, Any], data: Any) -> Any:
     # Imported where the first JSON schema comes: it takes longer than the rest of this package together.
-    import referencing
-    from jsonschema.exceptions import best_match
-    from jsonschema.validators import validator_for
+    try:
+        import referencing
+        from jsonschema.exceptions import best_match
+        from jsonschema.validators import validator_for
+    except ImportError:  # an installation without its dependencies: like LangChain, take the answer as it is
+        log.warning("jsonschema is not installed: structured answers for JSON schemas are not checked")
+        return data
 
     # A registry of its own: a schema must not make us fetch what it refers to.
     error = best_match(validator_for(schema)(schema, registry=referencing.Registry()).iter_errors(data))

@@ -93,7 +93,7 @@ class ApprovalMiddleware(AgentMiddleware[Any, Any, Any]):
     def _decide(self, calls: list[ToolCall], state: Any, runtime: Any) -> dict[str, Decision]:
         error = ""
         while True:
-            # A second interrupt of one task has the id of the first: the question stays open until an answer fits it.
+            # langgraph keeps every answer and replays them in order, so a run comes to the same question again.
             answer = interrupt(question(calls, self.interrupt_on, lambda c: self._describe(c, state, runtime), error))
             try:
                 return read_answer(answer, calls, self.interrupt_on)

@@ -1,6 +1,6 @@
 """A middleware from one function: `@before_model`, `@wrap_tool_call`, `@dynamic_prompt` and their kin."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from inspect import iscoroutinefunction
 from typing import Any, TypeVar, overload
 
@@ -70,7 +70,7 @@ class _NodeHook:
     ) -> Made | Callable[[Function], Made]:
         def make(function: Function) -> Made:
             jumps = can_jump_to if can_jump_to is not None else getattr(function, "__can_jump_to__", None)
-            method = hook_config(can_jump_to=jumps)(_as_method(function))
+            method = hook_config(can_jump_to=jumps)(_as_node_hook(function))
             return _middleware({_twin(self.__name__, function): method}, function, state_schema, tools, name)
 
         return make if func is None else make(func)
@@ -112,7 +112,7 @@ class _Wrapper:
         name: str | None = None,
     ) -> Made | Callable[[Function], Made]:
         def make(function: Function) -> Made:
-            hooks = {_twin(self.__name__, function): _as_method(function)}
+            hooks = {_twin(self.__name__, function): _as_wrapper(function)}
             return _middleware(hooks, function, state_schema, tools, name)
 
         return make if func is None else make(func)
@@ -157,19 +157,32 @@ def _twin(hook: str, function: Function) -> str:
     return f"a{hook}" if iscoroutinefunction(function) else hook
 
 
-def _as_method(function: Function) -> Function:
+def _as_node_hook(function: Function) -> Function:
     if iscoroutinefunction(function):
 
-        async def amethod(_self: Made, first: Any, second: Any) -> Any:
-            waited: Awaitable[Any] = function(first, second)
-            return await waited
+        async def ahook(_self: Made, state: Any, runtime: Any) -> Any:
+            return await function(state, runtime)
 
-        return amethod
+        return ahook
 
-    def method(_self: Made, first: Any, second: Any) -> Any:
-        return function(first, second)
+    def hook(_self: Made, state: Any, runtime: Any) -> Any:
+        return function(state, runtime)
 
-    return method
+    return hook
+
+
+def _as_wrapper(function: Function) -> Function:
+    if iscoroutinefunction(function):
+
+        async def awrapper(_self: Made, request: Any, handler: Function) -> Any:
+            return await function(request, handler)
+
+        return awrapper
+
+    def wrapper(_self: Made, request: Any, handler: Function) -> Any:
+        return function(request, handler)
+
+    return wrapper
 
 
 def _middleware(
