@@ -5,13 +5,14 @@ listens changes what handlers see, never what comes back.
 """
 
 import asyncio
+from contextlib import suppress
 from contextvars import Context, copy_context
 from functools import partial
 from typing import Any
 
 from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import run_in_executor, var_child_runnable_config
+from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tools import BaseTool, ToolException
 from langgraph.errors import is_invalid_resume
 from pydantic import ValidationError
@@ -69,12 +70,8 @@ async def arun_body(plan: Plan, tool: BaseTool, call: ToolCall, runtime: Runtime
     if body is None:
         raise NotImplementedError(f"tool {tool.name!r} has no body")
     if is_heard(tool, config, any_handler=bool(body.managers)) or body.needs_manager:
-        observed = Observed.of(tool, body, runtime, asyncio.get_running_loop())
-        shown = _shown(plan, call)
-        if body.function is not None and not body.is_async:
-            # as LangChain runs such a tool: callbacks and body together in the executor
-            return _seen(tool, observed, await run_in_executor(config, observed.invoke, shown, config))
-        return _seen(tool, observed, await observed.ainvoke(shown, config))
+        observed = Observed.of(tool, body, runtime)
+        return _seen(tool, observed, await observed.ainvoke(_shown(plan, call), config))
     try:
         values = body.bind(call["args"], runtime)
         returned = await _acalled(body, tool, values, config)
@@ -95,7 +92,9 @@ async def _acalled(body: Body, tool: BaseTool, values: dict[str, Any], config: R
         call = partial(_no_stop_iteration, copy_context(), function, values)
         return await settled(await asyncio.get_running_loop().run_in_executor(None, call))
     finally:
-        var_child_runnable_config.reset(token)
+        # a coroutine that is thrown away is closed in another context, where the token means nothing
+        with suppress(ValueError):
+            var_child_runnable_config.reset(token)
 
 
 def _no_stop_iteration(context: Context, function: Any, values: dict[str, Any]) -> Any:

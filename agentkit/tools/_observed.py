@@ -1,6 +1,5 @@
 """One call of a tool as LangChain's callbacks see it."""
 
-import asyncio
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -39,15 +38,12 @@ class Observed(BaseTool):
     original: BaseTool
     body: Body
     runtime: Any
-    loop: Any = None
     returned: Any = None
     has_returned: bool = False
 
     @classmethod
-    def of(
-        cls, tool: BaseTool, body: Body, runtime: Runtime, loop: asyncio.AbstractEventLoop | None = None
-    ) -> "Observed":
-        """The stand-in for one call. `loop` is the one that waits for a body that runs in another thread."""
+    def of(cls, tool: BaseTool, body: Body, runtime: Runtime) -> "Observed":
+        """The stand-in for one call."""
         return cls.model_construct(
             name=tool.name,
             description=tool.description,
@@ -62,7 +58,6 @@ class Observed(BaseTool):
             original=tool,
             body=body,
             runtime=runtime,
-            loop=loop,
         )
 
     @property
@@ -82,10 +77,7 @@ class Observed(BaseTool):
     def _run(self, *, run_manager: Any = None, **values: Any) -> Any:
         function = self._prepared(values, run_manager)
         try:
-            value = function(**values)
-            if self.loop is not None and inspect.iscoroutine(value):
-                value = asyncio.run_coroutine_threadsafe(value, self.loop).result()
-            self.returned = refuse_awaitable(self.original, value)
+            self.returned = refuse_awaitable(self.original, function(**values))
         except ValueError as error:
             self._let_pass(error)
             raise

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ForwardRef, Literal, Union, cast, get_args, get_origin, get_type_hints
 
+from typing_extensions import TypeAliasType
+
 EMPTY = inspect.Parameter.empty
 _UNIONS = (Union, types.UnionType)
 
@@ -154,6 +156,7 @@ def is_resolved(annotation: Any) -> bool:
 
 def members(annotation: Any) -> Iterator[Any]:
     """The types that a value may have: unions and `Annotated` taken apart, generics as their origin."""
+    annotation = _unaliased(annotation)
     origin = get_origin(annotation)
     if origin is Annotated:
         yield from members(get_args(annotation)[0])
@@ -166,6 +169,7 @@ def members(annotation: Any) -> Iterator[Any]:
 
 def markers(annotation: Any) -> Iterator[Any]:
     """Everything that `Annotated` adds anywhere in the annotation's unions."""
+    annotation = _unaliased(annotation)
     origin = get_origin(annotation)
     if origin is Annotated:
         inner, *extra = get_args(annotation)
@@ -174,6 +178,13 @@ def markers(annotation: Any) -> Iterator[Any]:
     elif origin in _UNIONS:
         for part in get_args(annotation):
             yield from markers(part)
+
+
+def _unaliased(annotation: Any) -> Any:
+    """What a `type` alias stands for."""
+    while isinstance(annotation, TypeAliasType):
+        annotation = annotation.__value__
+    return annotation
 
 
 def is_optional(annotation: Any) -> bool:

@@ -15,6 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from pydantic import BaseModel, ConfigDict
 from pydantic.v1 import BaseModel as BaseModelV1
 from tool_calls import call_of, run_in_loop, run_sync, runtime_of, shown_parameters
+from typing_extensions import TypeAliasType
 
 from agentkit.errors import DefinitionError, InjectionError
 from agentkit.tools import InjectedState, InjectedStore, InjectedToolCallId, ToolRuntime, tool
@@ -135,6 +136,14 @@ def before_partial(add: int, x: int, runtime: ToolRuntime):
     return x + add, runtime
 
 
+Alias = TypeAliasType("Alias", ToolRuntime | None)
+
+
+def aliased(x: int, runtime: Alias = None):
+    """Answer with the runtime."""
+    return x, runtime
+
+
 class Methods:
     def method(self, x: int, runtime: ToolRuntime):
         """Answer with the runtime."""
@@ -212,7 +221,7 @@ def with_schema(schema, decorate=tool):
 
 FUNCTIONS = [
     *(plain, asynchronous, langgraphs, optional, or_none, generic, optional_generic, annotated, quoted, quoted_inside),
-    *(other_name, keyword_only, first_of_all, with_rest, postponed_tools.wrapped),
+    *(other_name, keyword_only, first_of_all, with_rest, aliased, postponed_tools.wrapped),
     *(postponed_tools.known_to_the_type_checker_only, postponed_tools.optional_to_the_type_checker_only),
     *(Methods().method, Methods.class_method, Methods().static_method),
 ]
