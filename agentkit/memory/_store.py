@@ -149,6 +149,12 @@ class PostgresStore(Store):
         """See `Store.page`."""
         return await asyncio.to_thread(lambda: self.page(namespace_prefix, **how))
 
+    def count(self) -> int:
+        """How many items there are."""
+        with cursor(self._pool, self._prelude) as cur:
+            row = cur.execute(_store_sql.COUNT).fetchone()
+        return int(row["n"]) if row else 0
+
     def sweep(self) -> int:
         """Deletes items past their lifetime. Returns how many."""
         with cursor(self._pool, self._prelude) as cur:

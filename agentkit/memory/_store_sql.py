@@ -81,6 +81,7 @@ FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %b::bytea[])
 ON CONFLICT (prefix, key, field_name)
 DO UPDATE SET embedding = EXCLUDED.embedding, digest = EXCLUDED.digest, updated_at = now()
 """
+COUNT = f"SELECT count(*) AS n FROM store WHERE {_ALIVE}"
 SWEEP = (
     "DELETE FROM store WHERE ctid = ANY(ARRAY("
     "SELECT ctid FROM store WHERE expires_at <= now() LIMIT 1000 FOR UPDATE SKIP LOCKED)) RETURNING 1 AS gone"
