@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from agentkit.cli import _db, _memory, _threads
+
 __all__ = ["app", "run"]
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")]
@@ -51,3 +53,8 @@ def demo(debug: Debug = False) -> int:  # noqa: ARG001  read from the arguments 
     from agentkit.cli._demo import demo as show
 
     return show()
+
+
+app.add_typer(_db.app, name="db")
+app.add_typer(_threads.app, name="threads")
+app.add_typer(_memory.app, name="memory")
