@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ForwardRef, Literal, Union, cast, get_args, get_origin, get_type_hints
 
+from langchain_core.tools import InjectedToolArg
 from typing_extensions import TypeAliasType
 
 EMPTY = inspect.Parameter.empty
@@ -168,7 +169,7 @@ def members(annotation: Any) -> Iterator[Any]:
 
 
 def markers(annotation: Any) -> Iterator[Any]:
-    """Everything that `Annotated` adds anywhere in the annotation's unions."""
+    """Everything that `Annotated` adds anywhere in the annotation's unions; a marker may also stand by itself."""
     annotation = _unaliased(annotation)
     origin = get_origin(annotation)
     if origin is Annotated:
@@ -178,6 +179,8 @@ def markers(annotation: Any) -> Iterator[Any]:
     elif origin in _UNIONS:
         for part in get_args(annotation):
             yield from markers(part)
+    elif isinstance(annotation, type) and issubclass(annotation, InjectedToolArg):
+        yield annotation  # `state: InjectedState`
 
 
 def _unaliased(annotation: Any) -> Any:
