@@ -1,4 +1,4 @@
-"""The examples of LangChain's pages on tools, with `langchain.` read as `agentkit.` and a scripted model for a provider's.
+"""The examples of LangChain's pages on tools: `langchain.` reads `agentkit.`, and a scripted model stands in.
 
 Each test is one example of the page, run and looked at; the sections follow the page.
 """
