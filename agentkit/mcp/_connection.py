@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentkit.errors import CallTimeoutError
-from agentkit.mcp._errors import MCPServerError, lost, reason_of
+from agentkit.mcp._errors import MCPServerError, lost, reason_of, refused
 from agentkit.mcp._extra import sdk
 from agentkit.mcp._servers import Server
 
@@ -43,6 +43,10 @@ class Question:
     requests: dict[str, Any]
     state: str | None = None
     rounds: bool
+
+
+class _Lost(Exception):  # noqa: N818 - why a connection was lost
+    """The session ended during a call."""
 
 
 @dataclass(eq=False, slots=True)
@@ -103,9 +107,8 @@ class Connection:
                     ) from error
                 if not isinstance(error, Exception):
                     raise
-                raise MCPServerError(
-                    f"MCP server {self.server.name!r} cannot be reached: {reason_of(error)}"
-                ) from error
+                why = reason_of(error, sdk().failed_status(client))
+                raise MCPServerError(f"MCP server {self.server.name!r} cannot be reached: {why}") from error
             self._client = client
             self._on_change()
             return client
@@ -123,28 +126,34 @@ class Connection:
             CallTimeoutError: it did not answer in time; it was told to stop.
         """
         try:
-            return await self._call(await self.client(), call, tell)
-        except Exception as error:
-            if not lost(error):
-                raise
-            await self.close()
-            if call.repeatable:
-                return await self._again(call, tell)
-            raise MCPServerError(
-                f"MCP server {self.server.name!r} went away while it ran {call.tool}: what became of the call is not "
-                f"known ({reason_of(error)})"
-            ) from error
-
-    async def _again(self, call: Call, tell: Callable[..., None]) -> Any:
+            return await self._attempt(call, tell)
+        except _Lost as error:
+            if not call.repeatable:
+                raise MCPServerError(
+                    f"MCP server {self.server.name!r} went away while it ran {call.tool}: what became of the call is "
+                    f"not known ({error})"
+                ) from error.__cause__
         try:
-            return await self._call(await self.client(), call, tell)
-        except Exception as error:
-            if not lost(error):
-                raise
-            await self.close()
+            return await self._attempt(call, tell)
+        except _Lost as error:
             raise MCPServerError(
-                f"MCP server {self.server.name!r} went away twice while it ran {call.tool} ({reason_of(error)})"
-            ) from error
+                f"MCP server {self.server.name!r} went away twice while it ran {call.tool} ({error})"
+            ) from error.__cause__
+
+    async def _attempt(self, call: Call, tell: Callable[..., None]) -> Any:
+        client = await self.client()
+        try:
+            return await self._call(client, call, tell)
+        except Exception as error:
+            status = sdk().failed_status(client)
+            if lost(error):
+                await self.close()
+                raise _Lost(reason_of(error, status)) from error
+            if refused(error, status):
+                raise MCPServerError(
+                    f"MCP server {self.server.name!r} did not run {call.tool}: {reason_of(error, status)}"
+                ) from error
+            raise
 
     async def _call(self, client: Any, call: Call, tell: Callable[..., None]) -> Any:
         inflight = _InFlight(call.answers)

@@ -15,9 +15,7 @@ from agentkit.tools._content import clean, clean_blocks, cut, to_json
 Block = dict[str, Any]
 
 
-def result_of(
-    result: Any, *, call_id: str, name: str, max_output: int | None, max_bytes: int | None
-) -> ToolMessage:
+def result_of(result: Any, *, call_id: str, name: str, max_output: int | None, max_bytes: int | None) -> ToolMessage:
     """The result of a call, success or error alike: blocks for the model, and what programs want as artifact.
 
     The artifact is `{"structured_content": …}` where there is any, with `"meta"` and, where the text was cut,

@@ -9,6 +9,7 @@ from agentkit.mcp._extra import sdk
 from agentkit.tools._redact import redact, shorten
 
 _UNAUTHORIZED = (401, 403)
+_NO_ANSWER = "Server returned an error response"  # the SDK's words where the body holds no answer
 
 
 class MCPServerError(AgentkitError, ConnectionError):
@@ -21,6 +22,14 @@ class MCPToolError(AgentkitError, ToolException):
     """A tool of an MCP server failed and its call had no id, so that its error could not become a result."""
 
     code = "mcp_tool"
+
+
+def refused(error: BaseException, status: int | None) -> bool:
+    """Whether an error is no answer of the server to a request, but an HTTP error in place of one."""
+    return status is not None and any(
+        isinstance(each, sdk().MCPError) and (status in _UNAUTHORIZED or _NO_ANSWER in str(each))
+        for each in _causes(error)
+    )
 
 
 def lost(error: BaseException) -> bool:
@@ -40,14 +49,12 @@ def lost(error: BaseException) -> bool:
     return False
 
 
-def reason_of(error: BaseException) -> str:
-    """Why a server was not reached, in a line and without secrets."""
-    for each in _causes(error):
-        status = getattr(getattr(each, "response", None), "status_code", None)
-        if status in _UNAUTHORIZED:
-            return f"it refused the credentials (HTTP {status}); check headers= and auth="
-        if status is not None:
-            return f"HTTP {status}"
+def reason_of(error: BaseException, status: int | None = None) -> str:
+    """Why a server was not reached or did not do as told, in a line and without secrets."""
+    if status in _UNAUTHORIZED:
+        return f"it refused the credentials (HTTP {status}); check headers= and auth="
+    if status is not None:
+        return f"it answered with HTTP {status}"
     deepest = list(_causes(error))[-1]
     text = " ".join(str(deepest).split()) or type(deepest).__name__
     return shorten(redact(text), 300)

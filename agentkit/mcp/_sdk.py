@@ -32,6 +32,8 @@ from mcp_types import (
     Tool,
 )
 
+from agentkit.mcp._watch import failed_status, watched
+
 __all__ = [
     "CONNECTION_CLOSED",
     "SERVER_INFO_META_KEY",
@@ -60,4 +62,6 @@ __all__ = [
     "TextContent",
     "TextResourceContents",
     "Tool",
+    "failed_status",
+    "watched",
 ]

@@ -166,6 +166,7 @@ def _with(lib: Any, transport: Any, headers: Headers | None, auth: Any) -> Any:
             transport.headers = {**transport.headers, **headers}
         if auth is not None:
             transport._set_auth(auth)  # noqa: SLF001 - what fastmcp's Client does with its auth argument
+        return lib.watched(transport)
     return transport
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import anyio
-import uvicorn
 from mcp.server.mcpserver import Audio, Context, Elicit, ElicitationResult, Image, MCPServer, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import BlobResourceContents, CallToolResult, EmbeddedResource, ResourceLink, TextContent, ToolAnnotations
@@ -259,6 +258,8 @@ def guarded(app):
 
 
 def serve_http():
+    import uvicorn
+
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", int(os.environ.get("WORKSHOP_PORT", "0"))))
