@@ -1,13 +1,16 @@
 """`agentkit demo`: the story of what an agent has to survive, played on a real Postgres."""
 
 import asyncio
+import sys
 import time
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 from psycopg.conninfo import conninfo_to_dict
 
 from agentkit.cli._demo_steps import STEPS, Checks, Scene, Step
 from agentkit.cli._failures import FAILED, first_line
+from agentkit.cli._find import ready_made
 from agentkit.cli._view import View
 from agentkit.memory import aopen_memory
 
@@ -36,7 +39,7 @@ async def _play(view: View) -> int:
         view.say(f"{held.count(False)} of {len(held)} steps did not hold (lines marked ✗)", "red")
         return FAILED
     view.say(f"All {len(held)} steps held, in {took:.1f} s.", "green")
-    view.say(_NEXT.format(user=scene.user))
+    view.say(_next(scene.user))
     return 0
 
 
@@ -67,9 +70,16 @@ def _told(checks: Checks, view: View) -> bool:
     return all(held for _, held in checks)
 
 
-_NEXT = """\
+def _next(user: str) -> str:
+    """What to look at now, as it is called from here."""
+    program = Path(sys.executable).with_name("agentkit")
+    here = program.is_relative_to(Path.cwd()) and program.exists()
+    agentkit = str(program.relative_to(Path.cwd())) if here else "agentkit"
+    return f"""\
 Next:
-  .venv/bin/agentkit chat                talk to the assistant (--model openai:gpt-5.5 for a language model)
-  .venv/bin/agentkit chat --user {user}   what this demonstration left: /threads, /memory
-  graphs/assistant.py                    the agent you talked to; langgraph dev serves it
-  docs/                                  the laws that held here, one page each"""
+  {agentkit} chat
+      talk to the assistant; with --model openai:gpt-5.5 it has a language model
+  {agentkit} chat --user {user}
+      what this demonstration left: /threads, /memory, /resume
+  {ready_made() / "assistant.py"}
+      the agent you saw; start from it"""

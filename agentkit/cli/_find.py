@@ -15,7 +15,7 @@ import agentkit
 from agentkit.cli._failures import Stop, first_line
 from agentkit.cli._modules import import_file, import_named
 
-__all__ = ["BUILDER", "Source", "find_graph", "parameters"]
+__all__ = ["BUILDER", "Source", "find_graph", "parameters", "ready_made"]
 
 BUILDER = "build"  # a function of this name is preferred: it takes model, checkpointer and store
 NAMES = (BUILDER, "graph", "agent", "make_graph")
@@ -41,7 +41,7 @@ def find_graph(wanted: str | None) -> Source:
         Stop: there is none, or its file raises; the message says what to do.
     """
     if wanted is None:
-        return _from_file(_ready_made() / "assistant.py", None)
+        return _from_file(ready_made() / "assistant.py", None)
     path, name = _divided(wanted)
     if path.endswith(".py") or "/" in path:
         return _from_file(Path(path), name)
@@ -71,7 +71,7 @@ def _divided(wanted: str) -> tuple[str, str | None]:
     return (path, name) if colon and name.isidentifier() and len(path) > 1 else (wanted, None)
 
 
-def _ready_made() -> Path:
+def ready_made() -> Path:
     """Where the graphs are that come with agentkit: beside it in a checkout, inside it once installed."""
     package = Path(agentkit.__file__).parent
     places = (package / "_ready" / "graphs", package.parent / "graphs")

@@ -162,3 +162,46 @@ def node(state):
 
 graph = StateGraph(MessagesState).add_node(node).set_entry_point("node").compile()
 """
+
+
+def test_approvals_are_asked_one_by_one_and_anything_but_a_yes_declines(agentkit, tmp_path):
+    (tmp_path / "approving.py").write_text(APPROVING, encoding="utf-8")
+    said = agentkit("chat", f"{tmp_path}/approving.py", lines="go\ny\nnot this one\n")
+    assert 'run pay({"to": "ann"})? [y/n]' in said.out
+    assert 'run pay({"to": "bob"})? [y/n]' in said.out
+    assert "[{'type': 'approve'}, {'type': 'reject', 'message': 'not this one'}]" in said.out
+
+
+APPROVING = """
+from langchain_core.messages import AIMessage
+from langgraph.graph import MessagesState, StateGraph
+from langgraph.types import interrupt
+
+def ask(state):
+    requests = [{"name": "pay", "args": {"to": name}} for name in ("ann", "bob")]
+    answer = interrupt({"action_requests": requests, "review_configs": []})
+    return {"messages": [AIMessage(str(answer["decisions"]))]}
+
+graph = StateGraph(MessagesState).add_node(ask).set_entry_point("ask").compile()
+"""
+
+
+def test_a_headless_tool_is_answered_at_the_keyboard(agentkit, tmp_path):
+    (tmp_path / "headless.py").write_text(HEADLESS, encoding="utf-8")
+    said = agentkit("chat", f"{tmp_path}/headless.py", lines='call locate {"precise": true}\n{"city": "Seoul"}\n')
+    assert 'locate({"precise": true}) runs in your client; type its result' in said.out
+    assert '✓ locate → {"city": "Seoul"}' in said.out
+
+
+HEADLESS = """
+from agentkit import create_agent, tool
+
+locate = tool(
+    name="locate",
+    description="Where the user is.",
+    args_schema={"type": "object", "properties": {"precise": {"type": "boolean"}}},
+)
+
+def build(model, checkpointer=None, store=None):
+    return create_agent(model, [locate], checkpointer=checkpointer, store=store)
+"""
