@@ -6,8 +6,11 @@ The names below are loaded when they are first used; what belongs to one subject
 `agentkit.tools`, `agentkit.messages`, `agentkit.memory`, `agentkit.testing`.
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from agentkit import _ipython
 
 if TYPE_CHECKING:
     from agentkit.agents import AgentState, Limits, create_agent
@@ -57,3 +60,7 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+if "IPython" in sys.modules:
+    _ipython.register()
