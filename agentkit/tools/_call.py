@@ -116,26 +116,20 @@ def call_story(rules: Rules, run: Running) -> Story[Outcome]:
         outcome = yield from _answered(rules, run, known)
         turn.leave(seat, outcome)
     except GraphBubbleUp as bubble:
-        if run.entry is not None:
-            yield from run.entry.take_back(bubble)
-            yield from run.entry.suspend()
+        yield from _left_open(run, bubble)
         turn.leave(seat, suspended=True)
         raise
     except Exception as error:
-        if run.entry is not None:
-            yield from _raised(run.entry, error)
+        yield from _left_open(run, error)
         turn.leave(seat)
         if not turn.settled_but(seat):
             yield Until(turn, lambda: turn.settled_but(seat))
         raise
     except asyncio.CancelledError as cancelled:
-        if run.entry is not None:
-            yield from run.entry.take_back(cancelled)
+        yield from _left_open(run, cancelled)
         raise
     finally:
         turn.leave(seat)
-        if run.entry is not None:
-            run.entry.close()
     if outcome.leaves and not turn.settled_but(seat):
         yield Until(turn, lambda: turn.settled_but(seat))
     if outcome.leaves and any(other.suspended for other in turn.seats):
@@ -158,7 +152,7 @@ def _answered(rules: Rules, run: Running, known: Known | None) -> Story[Outcome]
         outcome = not_offered(run.call, run.offered)
     else:
         yield from _own_turn(rules, run)
-        twins = yield from _twins_outcome(run.turn, run.seat, run.call)
+        twins = yield from _twins_outcome(run)
         outcome = twins or (yield from _settle(rules, run, known))
     return outcome if run.entry is None else (yield from run.entry.finish(outcome))
 
@@ -184,16 +178,25 @@ def _recall_siblings(rules: Rules, run: Running, ledger: Ledger) -> None:
             run.turn.recall(index, record.outcome(call, rules.gate.messages_key))
 
 
-def _raised(entry: Entry, error: Exception) -> Story[None]:
-    """Record how a call ended that raises: what a tool returned wrongly is over, what it raised may be tried again."""
+def _left_open(run: Running, error: BaseException) -> Story[None]:
+    """Record how a call ended that has no outcome.
+
+    What asked a question or raised may run again. A tool that returned what is no result has run. Of a call that is
+    cancelled nothing is recorded: what it has done by now is unknown.
+    """
+    entry = run.entry
+    if entry is None:
+        return
     try:
         yield from entry.take_back(error)
         if entry.started and isinstance(error, PairingError):
             text = f"Error: {entry.call['name']} ran, but what it returned is no result"
             yield from entry.finish(error_outcome(entry.call, text))
-        else:
+        elif not isinstance(error, asyncio.CancelledError):
             yield from entry.suspend()
     except Exception:  # the call's own error goes first
+        if isinstance(error, GraphBubbleUp):
+            raise
         logger.exception("the end of call %r could not be recorded", entry.call["id"])
 
 
@@ -202,7 +205,7 @@ def _own_turn(rules: Rules, run: Running) -> Story[None]:
     turn, seat = run.turn, run.seat
     if rules.ordered and len(run.siblings) > 1:
         ahead = range(run.index) if seat.sequential else _ordered_ahead(rules, run)
-        if missing := frozenset(ahead) - {other.index for other in turn.seats}:
+        if missing := frozenset(ahead) - {other.index for other in turn.seats} - turn.finished.keys():
             yield Muster(turn, missing)
     if not turn.begin(seat):
         yield Until(turn, lambda: turn.begin(seat))
@@ -212,17 +215,27 @@ def _ordered_ahead(rules: Rules, run: Running) -> list[int]:
     return [index for index in range(run.index) if run.siblings[index]["name"] in rules.ordered]
 
 
-def _twins_outcome(turn: Turn, seat: Seat, call: ToolCall) -> Story[Outcome | None]:
+def _twins_outcome(run: Running) -> Story[Outcome | None]:
     """The result of an identical earlier call, as this call's; None where there is none or it was suspended."""
+    turn, seat = run.turn, run.seat
+    if seat.twin is None:
+        return None
     twin = turn.twin_of(seat)
-    if twin is None:
-        return None
-    if not twin.settled:
+    if twin is not None and not twin.settled:
         yield Until(turn, lambda: twin.settled)
-    if twin.outcome is None or twin.outcome.result is None:
+    outcome = _earlier_twin(run) if twin is None else twin.outcome
+    if outcome is None or outcome.result is None:
         return None
-    result = twin.outcome.result.model_copy(update={"tool_call_id": call["id"], "id": None})
+    result = outcome.result.model_copy(update={"tool_call_id": run.call["id"], "id": None})
     return Outcome(result=result, items=(result,))
+
+
+def _earlier_twin(run: Running) -> Outcome | None:
+    """The outcome of an identical call of the batch that ended in an earlier run."""
+    for index, outcome in run.turn.finished.items():
+        if index < run.index and _twin_key(run.siblings[index]) == run.seat.twin:
+            return outcome
+    return None
 
 
 def _settle(rules: Rules, run: Running, known: Known | None) -> Story[Outcome]:

@@ -94,14 +94,11 @@ class Entry:
         return self.transaction
 
     def take_back(self, error: BaseException) -> Story[None]:
-        """Take back what the call did in its transaction, if it has one."""
-        if self.transaction is not None and self.transaction.is_open:
-            yield Rollback(self.transaction, error)
-
-    def close(self) -> None:
-        """The call is over: a body that runs on after its time limit gets no transaction."""
+        """Take back what the call did in its transaction, if it has one; it gets no other in this run."""
         if self.transaction is not None:
             self.transaction.end()
+            if self.transaction.is_open:
+                yield Rollback(self.transaction, error)
 
     def suspend(self) -> Story[None]:
         """Record that the body has ended without a result: it asked a question or raised, and may run again."""
@@ -124,6 +121,8 @@ class Entry:
             outcome = error_outcome(self.call, f"Error: {name} ran, but its result {error}. Nothing of it was kept")
             yield from self._write(outcome)
         self.finished = True
+        if self.transaction is not None:
+            self.transaction.end()
         return outcome
 
     def _write(self, outcome: Outcome) -> Story[None]:

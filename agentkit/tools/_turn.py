@@ -33,6 +33,7 @@ class Seat:
     group: str | None = None
     limit: int | None = None
     twin: Hashable = None
+    began: int = 0  # the how-manyth call of the batch it was to begin; 0 if it has not
     running: bool = False
     settled: bool = False
     suspended: bool = False
@@ -142,17 +143,19 @@ class Turn:
         return all(other.settled for other in self.seats if other is not seat)
 
     def twin_of(self, seat: Seat) -> Seat | None:
-        """The call of this batch that does the same and started before, if `seat` has a twin key."""
+        """The call of this batch that does the same and began or ended before, if `seat` has a twin key."""
         if seat.twin is None:
             return None
-        first = next(other for other in self.seats if other.twin == seat.twin)
+        with self._changed:
+            alike = [other for other in self.seats if other.twin == seat.twin and (other.began or other.settled)]
+        first = min(alike, key=lambda other: other.began, default=seat)
         return None if first is seat else first
 
     def begin(self, seat: Seat) -> bool:
         """Begin if the rules allow it now."""
         with self._changed:
             if may_run(seat, self.seats):
-                seat.running = True
+                seat.running, seat.began = True, 1 + max(other.began for other in self.seats)
                 return True
             return False
 

@@ -282,3 +282,28 @@ def test_without_a_checkpointer_nothing_is_recorded_and_everything_works(run: Ru
         "pay 1 done",
         "pay 2 done",
     ]
+
+
+def test_identical_calls_still_run_once_when_one_of_them_ended_before_a_crash(
+    run: Run, form: str, checkpointer: Any, world: World
+) -> None:
+    @tool("ask")
+    def ask_() -> str:
+        """Ask."""
+        return str(interrupt("?"))
+
+    pay = world.tool("pay", dedupe=True, sequential=True)
+    graph = graph_of(ToolNode([pay, ask_]), form=form, checkpointer=checkpointer)
+    message = ask(("pay", {"x": 1}, "c1"), ("pay", {"x": 1}, "c2"))
+    crashed(run, graph, checkpointer, "after finish", message, call_id="c1")
+    forget_this_process()
+    output = run(graph, None, CONFIG)
+    assert texts(output) == ["pay 1 done", "pay 1 done"]
+    assert world.effects == ["pay 1"]
+
+
+def forget_this_process() -> None:
+    """As if the next run were in another process."""
+    from agentkit.tools import _turn
+
+    _turn._TURNS.clear()
