@@ -9,7 +9,7 @@ from agentkit.errors import PairingError
 from agentkit.messages._calls import calls_of, is_result
 from agentkit.messages._faults import Fault, Group, faults_of, plan, valid_prefix
 from agentkit.messages._ids import ensure_call_ids, result_id
-from agentkit.messages._results import invalid_result, missing_result
+from agentkit.messages._results import missing_result, unreadable_result
 
 Answer = Callable[[AIMessage, ToolCall], ToolMessage]
 
@@ -59,7 +59,7 @@ def _closed(group: Group, messages: list[AnyMessage], answer: Answer) -> Iterato
         elif slot.valid:
             yield _checked(answer(owner, cast("ToolCall", call)), owner, call_id)
         else:
-            yield invalid_result(owner, cast("InvalidToolCall", call))
+            yield unreadable_result(cast("InvalidToolCall", call), message_id=owner.id or "")
 
 
 def _checked(result: ToolMessage, owner: AIMessage, call_id: str) -> ToolMessage:

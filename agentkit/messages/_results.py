@@ -45,13 +45,3 @@ def missing_result(message: AIMessage, call: ToolCall) -> ToolMessage:
         "Check its effects before calling it again."
     )
     return error_result(call, text, message_id=message.id or "")
-
-
-def invalid_result(message: AIMessage, call: InvalidToolCall) -> ToolMessage:
-    """The result for a call whose arguments could not be read."""
-    reason = f" ({call['error']})" if call.get("error") else ""
-    text = (
-        f"this call of {call.get('name') or 'a tool'} did not run: its arguments are not valid JSON{reason}. "
-        "Call it again with a JSON object."
-    )
-    return error_result(call, text, message_id=message.id or "")

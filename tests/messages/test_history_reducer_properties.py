@@ -5,7 +5,7 @@ import copy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, RemoveMessage, ToolMessage
-from messages.histories import any_history, conversations, removals, writable, writes
+from messages.histories import ai_messages, any_history, conversations, removals, results, talk, writable, writes
 
 from agentkit.messages import add_history, check_history, history
 
@@ -24,6 +24,39 @@ def test_how_writes_are_batched_makes_no_difference(state, written):
     flat = [item for write in written for item in (write if isinstance(write, list) else [write])]
     assert history(state, flat) == history(state, [flat]) == whole
     assert one_by_one == whole or not written
+
+
+@settings(max_examples=300)
+@given(conversations(reused_ids=True) | conversations(), st.data())
+def test_removals_and_changes_amid_a_turns_results_may_be_batched_too(messages, data):
+    """Where the reducer remembers where it is: results come one by one while the list changes before them."""
+    written = []
+    for message in messages:
+        written.append(message)
+        if len(written) > 1 and data.draw(st.booleans()):
+            other = data.draw(st.sampled_from(messages))
+            change = other.model_copy(update={"content": "other"})
+            if isinstance(other, AIMessage):
+                order = data.draw(st.sampled_from([slice(None), slice(None, None, -1), slice(1, None), slice(0)]))
+                change = change.model_copy(update={"tool_calls": other.tool_calls[order], "invalid_tool_calls": []})
+            written.append(data.draw(st.sampled_from([RemoveMessage(id=other.id), change])))
+    one_by_one = []
+    for write in written:
+        one_by_one = history(one_by_one, [write])
+    assert history([], written) == one_by_one
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(ai_messages(ids=st.none()) | talk(ids=st.none()), max_size=5),
+    st.lists(results(ids=st.none()), min_size=2, max_size=6),
+)
+def test_results_for_several_open_messages_may_be_batched_too(open_messages, late):
+    state = history([], open_messages)
+    one_by_one = state
+    for result in late:
+        one_by_one = history(one_by_one, [result])
+    assert [(m.type, m.content) for m in history(state, late)] == [(m.type, m.content) for m in one_by_one]
 
 
 @given(any_history(), EVERYTHING)

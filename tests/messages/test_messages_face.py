@@ -24,6 +24,8 @@ def test_agentkit_messages_is_langchain_messages_and_the_pairing_law():
         "result_id",
         "safe_cut",
         "unique_call_ids",
+        "unreadable_calls",
+        "unreadable_result",
     }
     assert agentkit.messages.AIMessage is langchain_core.messages.AIMessage
 

@@ -16,6 +16,7 @@ from agentkit.messages import (
     result_id,
     safe_cut,
     unique_call_ids,
+    unreadable_calls,
 )
 
 
@@ -60,6 +61,13 @@ def test_open_calls_are_those_of_the_last_ai_message_without_result():
     assert open_calls([last, result("k1"), HUMAN, result("k2")]) == []
     assert open_calls([result("k1"), last]) == last.tool_calls
     assert open_calls([last, ai("b", "k9"), ai("c")]) == []
+
+
+def test_unreadable_calls_are_the_unanswered_invalid_ones_of_the_last_ai_message():
+    last = ai("a", "k1", invalid=["c1", "c2"])
+    assert unreadable_calls([HUMAN]) == []
+    assert unreadable_calls([ai("b", invalid=["c9"]), last]) == last.invalid_tool_calls
+    assert unreadable_calls([last, result("k1"), result("c1")]) == [last.invalid_tool_calls[1]]
 
 
 def test_of_two_open_calls_with_one_id_one_result_answers_one():
@@ -191,6 +199,28 @@ def test_results_that_come_before_their_ai_message_are_brought_to_it():
     assert ids(repair_history(early)[0]) == ["human", "a", "result of k1", "result of k2"]
 
 
+def test_results_follow_the_call_order_of_a_message_that_is_replaced():
+    before = [ai("a", "k1", "k2", "k3"), result("k1"), result("k2"), result("k3"), HUMAN]
+    reordered = ai("a", "k3", "k1")
+    found = history(before, [reordered])
+    assert found[0] is reordered
+    assert ids(found) == ["a", "result of k3", "result of k1", "result of k2", "human"]  # k2's is nobody's now
+    assert ids(history(found, [ai("a", "k2", "k3", "k4"), result("k4")])) == [
+        "a",
+        "result of k2",
+        "result of k3",
+        "result of k4",
+        "result of k1",
+        "human",
+    ]
+
+
+def test_an_open_call_of_an_older_message_is_not_mistaken_for_a_newer_one():
+    messages = [ai("a", "k1", "k2"), ai("b", "k2")]
+    found = history(messages, [result("k1"), result("k2", "newer", id="r2"), result("k2", "older", id="r3")])
+    assert ids(found) == ["a", "result of k1", "r3", "b", "r2"]
+
+
 def test_unnamed_calls_are_named_everywhere_alike():  # B28
     message = ai(
         "a",
@@ -230,7 +260,7 @@ def test_every_invalid_call_gets_a_result_that_says_what_was_wrong():  # B10
     repaired, faults = repair_history(messages, lambda message, call: pytest.fail("only valid calls are asked for"))
     assert ids(repaired) == ["human", "a", "result of k1", result_id("a", "c1")]
     assert repaired[3].status == "error"
-    assert "not valid JSON (cut off)" in repaired[3].content
+    assert "its arguments are malformed or truncated (cut off)" in repaired[3].content
     assert [fault.kind for fault in faults] == ["invalid_call_unanswered"]
     assert repair_history([ai("a", invalid=["c1"]), result("c1")])[1] == []
 
