@@ -36,11 +36,11 @@ format: .venv/.dev ## format the code and mend what can be mended
 type: .venv/.dev ## check types only
 	@$(RUN) mypy
 
-bench: .venv/.dev ## measure speed beside LangChain's agent
-	@$(RUN) bench
+bench: .venv/.dev ## measure speed, beside LangGraph's and LangChain's own
+	@for each in tests/bench/[a-z]*.py; do echo "== $$each"; .venv/bin/python "$$each" || exit 1; done
 
 docs: .venv/.dev ## run every example of README and docs/
-	@$(RUN) pytest -q tests/test_readme.py $(wildcard tests/docs)
+	@$(RUN) pytest -q tests/test_readme.py tests/test_docs.py tests/test_documented_examples.py
 
 e2e: .venv/.dev ## run the tests that need Node.js, a browser or pgbouncer
 	@$(RUN) pytest -m e2e
