@@ -4,7 +4,6 @@ langgraph draws them with a web service, which fails offline and tells it what y
 """
 
 import sys
-from importlib import import_module
 from typing import Any
 
 __all__ = ["register"]
@@ -21,6 +20,7 @@ def register() -> bool:
 
 
 def _bundle(graph: Any) -> dict[str, str]:
-    # by name, when the first graph is shown: `import agentkit` loads nothing, and stays below all layers
-    shown = import_module("agentkit.notebook").show(graph)
+    from agentkit.notebook import show  # when the first graph is shown: `import agentkit` loads nothing
+
+    shown = show(graph)
     return {"text/html": shown._repr_html_(), "text/plain": repr(shown)}
