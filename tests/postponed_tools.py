@@ -5,10 +5,15 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Annotated
 
-if TYPE_CHECKING:
-    from nowhere import Context, Session
+from agentkit.tools import InjectedState
 
-    from agentkit.tools import ToolRuntime
+if TYPE_CHECKING:
+    import elsewhere
+    from langchain_core.runnables import RunnableConfig
+    from nowhere import Context, Session, State
+
+    from agentkit import tools
+    from agentkit.tools import InjectedStore, ToolRuntime
 
 
 def known_to_the_type_checker_only(x: int, runtime: ToolRuntime[Context]):
@@ -24,6 +29,28 @@ def optional_to_the_type_checker_only(x: int, runtime: ToolRuntime | None = None
 def with_an_unrelated_stranger(x: int, runtime: ToolRuntime, session: Annotated[Session, "marked below"] = None):
     """Answer with the runtime."""
     return x, runtime
+
+
+def marked_with_a_stranger(
+    x: int,
+    state: Annotated[State, InjectedState],
+    city: Annotated[elsewhere.City[int] | None, InjectedState("city")],
+    config: RunnableConfig,
+):
+    """Answer with what is injected."""
+    return x, state, city, config
+
+
+def all_strangers(
+    x: int,
+    state: Annotated[elsewhere.State, tools.InjectedState],
+    city: Annotated[elsewhere.City[int] | None, tools.InjectedState("city")],
+    config: RunnableConfig | None = None,
+    store: Annotated[elsewhere.Store | None, InjectedStore()] = None,
+):
+    """Answer with what is injected."""
+    assert store is None
+    return x, state, city, config
 
 
 def imported_inside(define):

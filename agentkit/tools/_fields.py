@@ -10,7 +10,7 @@ from pydantic.v1 import BaseModel as BaseModelV1
 
 from agentkit.tools._arguments import Schema
 from agentkit.tools._injection import Injection, injection_of
-from agentkit.tools._signature import EMPTY, Parameter
+from agentkit.tools._signature import EMPTY, Parameter, guess
 
 
 def field_names(schema: Schema | None) -> frozenset[str]:
@@ -55,4 +55,5 @@ def _v1_fields(schema: type[BaseModelV1]) -> Iterator[Parameter]:
 
 
 def _as_parameter(name: str, annotation: Any, default: Any) -> Parameter:
-    return Parameter(name=name, annotation=annotation, default=default, kind=inspect.Parameter.KEYWORD_ONLY)
+    hint = guess(annotation, {})
+    return Parameter(name=name, annotation=annotation, hint=hint, default=default, kind=inspect.Parameter.KEYWORD_ONLY)

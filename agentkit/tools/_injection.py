@@ -46,7 +46,6 @@ class Injection:
 
 def injection_of(parameter: Parameter) -> Injection | None:
     """How the run fills a parameter; None for one that the model fills. Raises DefinitionError for two ways at once."""
-    annotation = parameter.annotation
     kind, field = _kind(parameter)
     if kind is None:
         return None
@@ -54,22 +53,22 @@ def injection_of(parameter: Parameter) -> Injection | None:
         parameter=parameter.name,
         kind=kind,
         field=field,
-        optional=is_optional(annotation),
+        optional=is_optional(parameter.hint),
         default=EMPTY if parameter.default is EMPTY else OMIT,
     )
 
 
 def _kind(parameter: Parameter) -> tuple[Kind | None, str | None]:
-    annotation = parameter.annotation
+    hint = parameter.hint
     if parameter.is_extra:
         return None, None
-    if is_type(annotation, LangGraphToolRuntime):
+    if is_type(hint, LangGraphToolRuntime):
         return "runtime", None
-    if is_type(annotation, RunnableConfig):
+    if is_type(hint, RunnableConfig):
         return "config", None
-    if parameter.name in MANAGERS and _is_manager(annotation):
+    if parameter.name in MANAGERS and _is_manager(hint):
         return "manager", None
-    found = [(kind, marker) for marker in markers(annotation) if (kind := _marked(marker))]
+    found = [(kind, marker) for marker in markers(hint) if (kind := _marked(marker))]
     special = [pair for pair in found if pair[0] != "custom"]
     if len(special) > 1:
         ways = " and ".join(repr(marker) for _, marker in special)
@@ -97,16 +96,12 @@ _MARKERS: tuple[tuple[type, Kind], ...] = (
 )
 
 
-def _is_manager(annotation: Any) -> bool:
+def _is_manager(hint: Any) -> bool:
     """Whether the parameter is LangChain's own; without a hint the name says it."""
-    if annotation is EMPTY or annotation is Any:
+    if hint is EMPTY or hint is Any:
         return True
-    if isinstance(annotation, str):
-        return "Callback" in annotation
     return any(
-        (isinstance(member, type) and issubclass(member, BaseCallbackManager | BaseRunManager))
-        or "Callback" in getattr(member, "__forward_arg__", "")
-        for member in members(annotation)
+        isinstance(each, type) and issubclass(each, BaseCallbackManager | BaseRunManager) for each in members(hint)
     )
 
 

@@ -46,7 +46,7 @@ def _shown(parameter: Parameter, injection: Injection | None) -> inspect.Paramet
     elif injection.kind in _LEFT_OUT:
         return None
     else:
-        annotation = Annotated[Any, *markers(parameter.annotation)]
+        annotation = Annotated[Any, *markers(parameter.hint)]
     kind = parameter.kind
     if kind is not inspect.Parameter.VAR_POSITIONAL and kind is not inspect.Parameter.VAR_KEYWORD:
         kind = inspect.Parameter.KEYWORD_ONLY  # the model names its arguments; the order of defaults says nothing
@@ -56,12 +56,10 @@ def _shown(parameter: Parameter, injection: Injection | None) -> inspect.Paramet
 def _stand_in(name: str, doc: str | None, parameters: list[inspect.Parameter]) -> Callable[..., Any]:
     def function() -> None: ...
 
-    variadic = [each for each in parameters if each.kind is inspect.Parameter.VAR_KEYWORD]
-    named = [each for each in parameters if each not in variadic]
     function.__name__ = function.__qualname__ = name
     function.__doc__ = textwrap.dedent(doc) if doc else None
     function.__annotations__ = {
         each.name: each.annotation for each in parameters if each.annotation is not inspect.Parameter.empty
     }
-    function.__signature__ = inspect.Signature([*named, *variadic])  # type: ignore[attr-defined]
+    function.__signature__ = inspect.Signature(sorted(parameters, key=lambda each: each.kind))  # type: ignore[attr-defined]
     return function

@@ -4,17 +4,21 @@
 parameters. Here each annotation is resolved by itself, and one that cannot be resolved stays what it was.
 """
 
-import ast
+import builtins
 import functools
 import inspect
 import types
+import typing
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ForwardRef, Literal, Union, cast, get_args, get_origin, get_type_hints
 
-from langchain_core.tools import InjectedToolArg
+from langchain_core.callbacks import AsyncCallbackManagerForToolRun, CallbackManagerForToolRun, Callbacks
+from langchain_core.runnables import RunnableConfig
 from typing_extensions import TypeAliasType
+
+from agentkit.tools._runtime import InjectedState, InjectedStore, InjectedToolArg, InjectedToolCallId, ToolRuntime
 
 EMPTY = inspect.Parameter.empty
 _UNIONS = (Union, types.UnionType)
@@ -22,10 +26,15 @@ _UNIONS = (Union, types.UnionType)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Parameter:
-    """One parameter: `annotation` is resolved, or still a string where it names what cannot be found; EMPTY if none."""
+    """One parameter.
+
+    `annotation` is resolved, or still has strings where it names what cannot be found; EMPTY if there is none. `hint`
+    is what can be said of it all the same: names that mean injection are known, any other stands for `Unknown`.
+    """
 
     name: str
     annotation: Any
+    hint: Any
     default: Any
     kind: inspect._ParameterKind
 
@@ -45,11 +54,19 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
         signature = inspect.signature(function)
     except (ValueError, TypeError):  # some builtins do not tell
         return {}
-    annotations = _annotations(plain_function(function), signature)
+    owner = plain_function(function)
+    annotations = _annotations(owner, signature)
+    globalns = getattr(owner, "__globals__", {})
     # what a partial has fixed by name is still in its signature, as a default
     fixed = function.keywords if isinstance(function, functools.partial) else ()
     return {
-        name: Parameter(name=name, annotation=annotations[name], default=each.default, kind=each.kind)
+        name: Parameter(
+            name=name,
+            annotation=annotations[name],
+            hint=guess(annotations[name], globalns),
+            default=each.default,
+            kind=each.kind,
+        )
         for name, each in signature.parameters.items()
         if name not in fixed
     }
@@ -135,14 +152,62 @@ def resolve(annotation: Any, globalns: dict[str, Any], localns: Mapping[str, Any
     """The annotation with its strings replaced by what they name; unchanged where one of them cannot be found."""
     if annotation is EMPTY or (isinstance(annotation, type) and not get_args(annotation)):
         return annotation
+    return _resolved(annotation, globalns, dict(localns))
 
+
+def _resolved(annotation: Any, globalns: dict[str, Any], localns: dict[str, Any]) -> Any:
     def holder() -> None: ...
 
     holder.__annotations__ = {"value": annotation}
     try:
-        return get_type_hints(holder, globalns, dict(localns), include_extras=True)["value"]
+        return get_type_hints(holder, globalns, localns, include_extras=True)["value"]
     except Exception:  # noqa: BLE001 - whatever evaluating a stranger's annotation raises
         return annotation
+
+
+class _UnknownMeta(type):
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _KNOWN.get(name, Unknown)
+
+
+class Unknown(metaclass=_UnknownMeta):
+    """A type that cannot be found; so is everything in it, unless its name is one that means injection."""
+
+    def __class_getitem__(cls, _parameters: Any) -> type["Unknown"]:
+        return cls
+
+
+_KNOWN: dict[str, Any] = {
+    **{name: getattr(typing, name) for name in ("Annotated", "Any", "Optional", "Union")},
+    **{
+        each.__name__: each
+        for each in (
+            *(ToolRuntime, InjectedState, InjectedStore, InjectedToolArg, InjectedToolCallId),
+            *(RunnableConfig, CallbackManagerForToolRun, AsyncCallbackManagerForToolRun),
+        )
+    },
+    "Callbacks": Callbacks,
+}
+
+
+class _Lenient(dict[str, Any]):
+    """A namespace that has every name."""
+
+    def __init__(self, globalns: dict[str, Any]) -> None:
+        super().__init__()
+        self._globals = globalns
+
+    def __missing__(self, name: str) -> Any:
+        if name in self._globals:
+            return self._globals[name]
+        return getattr(builtins, name, None) or _KNOWN.get(name, Unknown)
+
+
+def guess(annotation: Any, globalns: dict[str, Any]) -> Any:
+    """The annotation, with `Unknown` for what cannot be found."""
+    return annotation if is_resolved(annotation) else _resolved(annotation, globalns, _Lenient(globalns))
 
 
 def is_resolved(annotation: Any) -> bool:
@@ -179,8 +244,8 @@ def markers(annotation: Any) -> Iterator[Any]:
     elif origin in _UNIONS:
         for part in get_args(annotation):
             yield from markers(part)
-    elif isinstance(annotation, type) and issubclass(annotation, InjectedToolArg):
-        yield annotation  # `state: InjectedState`
+    elif isinstance(annotation, InjectedToolArg) or InjectedToolArg in getattr(annotation, "__mro__", ()):
+        yield annotation  # `state: InjectedState`, `city: InjectedState("city")`
 
 
 def _unaliased(annotation: Any) -> Any:
@@ -196,41 +261,6 @@ def is_optional(annotation: Any) -> bool:
 
 
 def is_type(annotation: Any, wanted: type) -> bool:
-    """Whether a value of this annotation may be of the wanted type.
-
-    What cannot be resolved is compared by name: `"ToolRuntime[Context]"` is a ToolRuntime though Context is known to
-    the type checker alone.
-    """
-    for member in members(annotation):
-        if member is wanted or wanted in getattr(member, "__mro__", ()):
-            return True
-        text = member.__forward_arg__ if isinstance(member, ForwardRef) else member
-        if isinstance(text, str) and wanted.__name__ in _named(text):
-            return True
-    return False
-
-
-def _named(text: str) -> frozenset[str]:
-    """The names of the types in a written annotation: those of a union, and the generic itself, not its arguments."""
-    try:
-        return _heads(ast.parse(text.strip(), mode="eval").body)
-    except SyntaxError:
-        return frozenset()
-
-
-def _heads(node: ast.expr) -> frozenset[str]:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return frozenset((name,))
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return _heads(left) | _heads(right)
-        case ast.Subscript(value=value, slice=inner):
-            generic = _heads(value)
-            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-            if generic & {"Optional", "Union"}:
-                return frozenset().union(*map(_heads, parts))
-            return _heads(parts[0]) if "Annotated" in generic else generic
-        case ast.Constant(value=str(text)):
-            return _named(text)
-        case _:
-            return frozenset()
+    """Whether a value of this annotation may be of the wanted type."""
+    # by the classes' own order, since a TypedDict cannot be asked for its subclasses
+    return any(member is wanted or wanted in getattr(member, "__mro__", ()) for member in members(annotation))

@@ -355,6 +355,7 @@ def test_state_store_and_call_id_are_injected_hidden_and_cannot_be_forged(run):
         Annotated[Annotated[str, InjectedState("city")], "doc"],
         Annotated[str, "doc", InjectedState("city")],
         'Annotated[str, InjectedState("city")]',
+        InjectedState("city"),
     ],
 )
 @pytest.mark.parametrize("default", [False, True])
@@ -373,6 +374,28 @@ def test_a_state_field_is_found_wherever_it_is_marked(annotation, default, run):
 
     made = as_tool_object(function)
     assert run(made, {"x": 1, "city": "forged"}, runtime_of(state={"city": "Bern"})) == "Bern"
+    assert shown_parameters(made) == {"x"}
+
+
+@pytest.mark.parametrize("decorate", [tool, langchain_tool])
+def test_a_marker_may_be_the_annotation_itself(decorate, run):
+    @decorate
+    def look(x: int, state: InjectedState, store: InjectedStore, call_id: InjectedToolCallId):
+        """Answer with everything."""
+        return x, state, store, call_id
+
+    made, state, store = as_tool_object(look), {"city": "Bern"}, InMemoryStore()
+    forged = {"x": 1, "state": {}, "store": None, "call_id": "forged"}
+    assert run(made, forged, runtime_of(state=state, store=store)) == (1, state, store, "call-1")
+    assert shown_parameters(made) == {"x"}
+
+
+@pytest.mark.parametrize("name", ["marked_with_a_stranger", "all_strangers"])
+def test_what_is_injected_may_be_known_to_the_type_checker_only(name, run):
+    made = as_tool_object(getattr(postponed_tools, name))
+    config = {"configurable": {}}
+    result = run(made, {"x": "1"}, runtime_of(state={"city": "Bern"}, config=config))
+    assert result == (1, {"city": "Bern"}, "Bern", config)
     assert shown_parameters(made) == {"x"}
 
 
