@@ -1,5 +1,6 @@
 """A real `langgraph dev`, started and stopped by the tests; `--port 0` would not tell which port it got."""
 
+import importlib.util
 import json
 import os
 import shutil
@@ -11,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -118,7 +119,15 @@ def config_of(*, postgres: bool, auth: bool = True) -> dict[str, Any]:
     return config
 
 
-Start = Callable[..., Any]
+@pytest.fixture
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
+    """Starts further servers, each in a folder of its own; stopped after the test."""
+    with ExitStack() as running:
+
+        def serve(config: dict[str, Any], **env: str) -> Server:
+            return running.enter_context(serving(tmp_path_factory.mktemp("server"), config, **env))
+
+        yield serve
 
 
 @pytest.fixture(scope="module", params=["inmem", "postgres"])
@@ -159,3 +168,21 @@ async def ben(server: Server) -> AsyncIterator[LangGraphClient]:
     """Another user of it."""
     async with server.client("ben") as client:
         yield client
+
+
+@pytest.fixture
+def config() -> dict[str, Any]:
+    """What the tests' server is started with, over Postgres."""
+    return config_of(postgres=True)
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module with the served graphs, loaded in this process."""
+    spec = importlib.util.spec_from_file_location("served_here", HERE / "served.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "served_here", module)
+    spec.loader.exec_module(module)
+    return module
