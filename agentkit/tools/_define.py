@@ -3,7 +3,7 @@
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -103,7 +103,7 @@ def _from_function(name: str, function: Function, options: Options) -> BaseTool:
             parse_docstring=options.parse_docstring,
             error_on_invalid_docstring=options.error_on_invalid_docstring,
         )
-        _refuse_unfilled(schema, parameters, injections, "a schema cannot have a field of that name; rename it")
+        _refuse_lost(schema, parameters, injections)
     else:
         _refuse_misfit(name, schema, parameters, injections)
         schema = without_injected(schema, frozenset(injections))
@@ -215,14 +215,25 @@ def _refuse_misfit(
         raise DefinitionError(
             f"args_schema has {extra[0]!r}, which the function does not take; add the parameter, or **kwargs"
         )
-    _refuse_unfilled(schema, parameters, injections, "args_schema does not have it; add the field, or a default")
+    for name in _unfilled(schema, parameters, injections):
+        if parameters[name].default is EMPTY:
+            raise DefinitionError(
+                f"the function needs {name!r}, but args_schema does not have it; add the field, or a default"
+            )
 
 
-def _refuse_unfilled(
-    schema: Schema, parameters: Mapping[str, Parameter], injections: Mapping[str, Injection], why: str
-) -> None:
+def _refuse_lost(schema: Schema, parameters: Mapping[str, Parameter], injections: Mapping[str, Injection]) -> None:
+    """Refuse parameters that pydantic cannot make fields of; one that starts with "_" may keep to its default."""
+    for name in _unfilled(schema, parameters, injections):
+        if parameters[name].default is EMPTY or not name.startswith("_"):
+            raise DefinitionError(f"a schema cannot have a field named {name!r}; give the parameter another name")
+
+
+def _unfilled(
+    schema: Schema, parameters: Mapping[str, Parameter], injections: Mapping[str, Injection]
+) -> Iterator[str]:
+    """Parameters that neither the model nor the run fills."""
     fields = field_names(schema)
     for name, parameter in parameters.items():
-        needs = parameter.default is EMPTY and not parameter.is_extra and name not in injections
-        if needs and name not in fields:
-            raise DefinitionError(f"the function needs {name!r}, but {why}")
+        if not parameter.is_extra and name not in injections and name not in fields:
+            yield name

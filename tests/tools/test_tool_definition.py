@@ -323,16 +323,21 @@ def underscored(_x: int):
     """Do."""
 
 
+def named_args(args: list[str] | None = None):
+    """Do."""
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
+        (named_args, "a schema cannot have a field named 'args'"),
         (unresolvable, "'Unknown' of parameter 'x' cannot be found at run time; import it outside TYPE_CHECKING"),
         (unresolvable_inside, "list.*Unknown.* of parameter 'x' cannot be found"),
         (positional_only, "remove the '/' after 'x'"),
         (any_number, r"a model cannot fill \*numbers; take a list"),
         (generator, "a generator returns nothing"),
         (async_generator, "a generator returns nothing"),
-        (underscored, "needs '_x', but a schema cannot have a field of that name"),
+        (underscored, "a schema cannot have a field named '_x'; give the parameter another name"),
     ],
 )
 def test_an_impossible_signature_is_refused(function, message):
