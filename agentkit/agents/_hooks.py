@@ -129,7 +129,7 @@ class HookNode(Runnable[dict[str, Any], Any]):
         return Command(update=update or None, goto=goto or self._next(state, update))
 
     def _record_calls(self, state: dict[str, Any], update: dict[str, Any]) -> None:
-        """Record the tools for calls that the hook itself makes, and give their messages the ids to record them under."""
+        """Record the tools for calls that the hook itself makes; their messages get the ids to record them under."""
         given = update["messages"]
         messages = [_identified(m) for m in (given if isinstance(given, (list, tuple)) else [given])]
         calling = {m.id for m in messages if isinstance(m, AIMessage) and m.tool_calls}
@@ -137,7 +137,7 @@ class HookNode(Runnable[dict[str, Any], Any]):
             # A message that replaces one of the model's keeps the record of what that model was offered.
             known = {message.id for message in state["messages"]}
             update["messages"] = messages
-            update[OFFERED_KEY] = {message_id: self._static_names for message_id in calling - known}
+            update[OFFERED_KEY] = dict.fromkeys(calling - known, self._static_names)
 
     def _next(self, state: dict[str, Any], update: Mapping[str, Any]) -> Goto:
         if (target := update.get("jump_to")) and self._may_jump(target):

@@ -1,12 +1,12 @@
 """Tools that change from call to call: what is offered is what runs."""
 
 from dataclasses import dataclass
+from typing import NotRequired
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, interrupt
-from typing_extensions import NotRequired
 
 from agentkit.agents import AgentState, create_agent
 from agentkit.agents.middleware import AgentMiddleware, wrap_model_call

@@ -2,6 +2,9 @@
 
 import logging
 import operator
+import os
+import subprocess
+import sys
 from typing import Annotated, NotRequired
 
 import pytest
@@ -91,20 +94,13 @@ def test_messages_declared_with_add_messages_become_ours_and_another_reducer_sta
     assert not isinstance(create_agent(ScriptedModel([]), state_schema=Own).channels["messages"], DeltaChannel)
 
 
-async def test_the_delta_channel_can_be_turned_off_and_threads_stay_readable(thread, tmp_path):
-    import subprocess
-    import sys
-
+def test_the_delta_channel_can_be_turned_off():
     script = (
         "from agentkit.agents import create_agent; from agentkit.testing import ScriptedModel; "
         "print(type(create_agent(ScriptedModel([])).channels['messages']).__name__)"
     )
-    off = {"AGENTKIT_DELTA_MESSAGES": "0"}
-    import os
-
-    shown = subprocess.run(
-        [sys.executable, "-c", script], env={**os.environ, **off}, capture_output=True, text=True, check=True
-    )
+    env = {**os.environ, "AGENTKIT_DELTA_MESSAGES": "0"}
+    shown = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "BinaryOperatorAggregate"
 
 

@@ -94,7 +94,7 @@ async def test_every_kind_of_schema_answers_through_a_tool_and_through_the_provi
 
 
 async def test_a_plain_schema_uses_what_the_model_can_do(run):
-    state, model = await answer(run, [calls(("Weather", GOOD))], Weather)
+    _, model = await answer(run, [calls(("Weather", GOOD))], Weather)
     assert model.offered[0] == ["look", "Weather"]
     state, model = await answer(
         run, ['{"temperature": 1, "sky": "x"}'], AutoStrategy(Weather), fields={"profile": PROFILE}
@@ -232,7 +232,7 @@ async def test_a_wrapper_may_narrow_the_schemas_but_not_bring_new_ones(run):
 async def test_a_refusal_is_not_asked_again(run):
     refusal = AIMessage("", additional_kwargs={"refusal": "no"}, response_metadata={"model_provider": "openai"})
     with pytest.raises(StructuredOutputError):
-        _, model = await answer(run, [refusal], ProviderStrategy(Weather))
+        await answer(run, [refusal], ProviderStrategy(Weather))
 
 
 def test_what_is_no_schema_is_refused_when_the_agent_is_built():
