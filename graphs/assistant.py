@@ -25,8 +25,9 @@ from langgraph.types import Command
 
 from agentkit.agents import AgentState, create_agent
 from agentkit.memory import memory_tools
+from agentkit.reducers import merge_dict
 from agentkit.testing.rehearsal import RehearsalModel
-from agentkit.tools import BaseTool, ToolRuntime, tool
+from agentkit.tools import BaseTool, ToolPolicy, ToolRuntime, tool, with_policy
 from graphs._arithmetic import calculate_text
 from graphs._dates import day_of, shown, time_of_day
 from graphs._units import convert
@@ -41,16 +42,14 @@ PROMPT = (
 LONGEST_WAIT = 600.0  # seconds
 Todos = dict[str, Literal["open", "done"]]
 
-
-def merge_todos(old: Todos | None, new: Todos | None) -> Todos:
-    """What is new is added or changes its mark; so calls that run in parallel never lose each other's items."""
-    return {**(old or {}), **(new or {})}
+HARMLESS = ToolPolicy(on_crash="rerun")  # it may run twice: nothing outside of the conversation changes
+LISTING = ToolPolicy(on_crash="rerun", writes=("todos",))
 
 
 class AssistantState(AgentState[Any]):
     """The conversation, and beside it the to-do list of this thread."""
 
-    todos: NotRequired[Annotated[Todos, merge_todos]]
+    todos: NotRequired[Annotated[Todos, merge_dict]]
 
 
 class Context(TypedDict, total=False):
@@ -62,7 +61,7 @@ class Context(TypedDict, total=False):
 Runtime = ToolRuntime[Context, AssistantState]
 
 
-@tool
+@tool(policy=HARMLESS)
 def calculate(expression: str) -> str:
     """Work out an arithmetic expression.
 
@@ -72,7 +71,7 @@ def calculate(expression: str) -> str:
     return calculate_text(expression)
 
 
-@tool
+@tool(policy=HARMLESS)
 def current_time(place: str = "here") -> str:
     """The date and time now.
 
@@ -82,7 +81,7 @@ def current_time(place: str = "here") -> str:
     return shown(datetime.now(zone_of(place)))
 
 
-@tool
+@tool(policy=HARMLESS)
 def convert_time(time: str, from_place: str, to_place: str) -> str:
     """What a time of day in one place is in another, today.
 
@@ -96,7 +95,7 @@ def convert_time(time: str, from_place: str, to_place: str) -> str:
     return f"{shown(there)} in {from_place} = {shown(there.astimezone(zone_of(to_place)))} in {to_place}"
 
 
-@tool
+@tool(policy=HARMLESS)
 def days_between(start: str, end: str) -> str:
     """The number of days from one date to another.
 
@@ -109,7 +108,7 @@ def days_between(start: str, end: str) -> str:
     return f"{days} day{'' if abs(days) == 1 else 's'} from {first} to {last}"
 
 
-@tool
+@tool(policy=HARMLESS)
 def convert_units(value: float, from_unit: str, to_unit: str) -> str:
     """Convert a measure: length, mass, volume, area, time, speed, data, energy or temperature.
 
@@ -122,7 +121,7 @@ def convert_units(value: float, from_unit: str, to_unit: str) -> str:
     return f"{value:g} {source} = {result:.6g} {target}"
 
 
-@tool
+@tool(policy=LISTING)
 def add_todo(item: str, runtime: Runtime) -> Command[Any]:
     """Put one item on the to-do list of this conversation. For several items call it several times at once.
 
@@ -135,7 +134,7 @@ def add_todo(item: str, runtime: Runtime) -> Command[Any]:
     return _noted({item: "open"}, f"added: {item}", runtime)
 
 
-@tool
+@tool(policy=LISTING)
 def finish_todo(item: str, runtime: Runtime) -> Command[Any]:
     """Mark one item of the to-do list as done.
 
@@ -151,7 +150,7 @@ def finish_todo(item: str, runtime: Runtime) -> Command[Any]:
     return _noted({found[0]: "done"}, f"done: {found[0]}", runtime)
 
 
-@tool
+@tool(policy=HARMLESS)
 def show_todos(runtime: Runtime) -> str:
     """The to-do list of this conversation."""
     todos = runtime.state.get("todos", {})
@@ -184,7 +183,7 @@ TOOLS: list[BaseTool] = [
     add_todo,
     finish_todo,
     show_todos,
-    Timer(),
+    with_policy(Timer(), HARMLESS),
     *memory_tools(),
 ]
 

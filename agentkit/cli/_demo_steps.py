@@ -20,6 +20,7 @@ from agentkit.cli._view import View
 from agentkit.errors import HistoryError
 from agentkit.memory import AsyncMemory
 from agentkit.messages import check_history
+from agentkit.reducers import merge_dict
 from agentkit.testing import StrictModel, assert_valid
 from agentkit.testing.rehearsal import RehearsalModel
 from agentkit.tools import ToolRuntime, tool
@@ -74,12 +75,8 @@ def _strict() -> StrictModel:
     return StrictModel(RehearsalModel())
 
 
-def _merged(old: dict[str, str] | None, new: dict[str, str] | None) -> dict[str, str]:
-    return {**(old or {}), **(new or {})}
-
-
 class _ListState(AgentState[Any]):
-    todos: NotRequired[Annotated[dict[str, str], _merged]]
+    todos: NotRequired[Annotated[dict[str, str], merge_dict]]
 
 
 async def _parallel(scene: Scene) -> Checks:
