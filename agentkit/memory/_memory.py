@@ -24,10 +24,12 @@ class Memory:
     checkpointer: PostgresSaver
     store: PostgresStore
 
-    def threads(self, thread_ids: Sequence[str] | None = None) -> list[ThreadSize]:
-        """What threads hold, the biggest first; all of them, or these."""
+    def threads(self, thread_ids: Sequence[str] | None = None, *, user: str | None = None) -> list[ThreadSize]:
+        """What threads hold, the biggest first; all of them, or these, or those that this person has written to."""
         saver = self.checkpointer
         with cursor(saver.conn, saver.prelude) as cur:
+            if user is not None:
+                thread_ids = drive(_people.threads_of(user), cur)
             return drive(_threads.sizes(thread_ids), cur)
 
     def retain(
@@ -96,10 +98,12 @@ class AsyncMemory:
     checkpointer: AsyncPostgresSaver
     store: AsyncPostgresStore
 
-    async def threads(self, thread_ids: Sequence[str] | None = None) -> list[ThreadSize]:
+    async def threads(self, thread_ids: Sequence[str] | None = None, *, user: str | None = None) -> list[ThreadSize]:
         """As `Memory.threads`."""
         saver = self.checkpointer
         async with acursor(saver.conn, saver.prelude) as cur:
+            if user is not None:
+                thread_ids = await adrive(_people.threads_of(user), cur)
             return await adrive(_threads.sizes(thread_ids), cur)
 
     async def retain(
