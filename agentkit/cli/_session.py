@@ -18,7 +18,6 @@ from agentkit.tools import identity
 __all__ = ["Session"]
 
 _MOST = 20  # threads listed
-_READ = 500  # turns looked at to find them
 
 
 class Session:
@@ -121,12 +120,9 @@ class Session:
 
     async def _threads(self) -> dict[str, str]:
         """This user's threads, the last used first, with when that was."""
-        found: dict[str, str] = {}
-        whose = {"user_id": self._user, "source": "input"}
-        async for turn in self._memory.checkpointer.alist(None, filter=whose, limit=_READ):
-            thread = turn.config["configurable"]["thread_id"]
-            found.setdefault(thread, turn.checkpoint["ts"][:16].replace("T", " "))
-        return dict(sorted(found.items(), key=lambda each: each[1], reverse=True))
+        threads = await self._memory.threads(user=self._user)
+        threads.sort(key=lambda thread: thread.last_used, reverse=True)
+        return {thread.thread_id: f"{thread.last_used.astimezone():%Y-%m-%d %H:%M}" for thread in threads}
 
     async def _messages(self, thread: str) -> list[BaseMessage]:
         state = await self._graph.aget_state({"configurable": {"thread_id": thread, "user_id": self._user}})
