@@ -9,6 +9,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
+from agentkit.cli._failures import Stop
 from agentkit.cli._questions import Questions
 from agentkit.cli._turn import AnyGraph, run_turn
 from agentkit.cli._view import View, short
@@ -61,23 +62,31 @@ class Session:
             self._view.say(questions.text, "yellow")
 
     async def resume(self, wanted: str) -> None:
-        """Go on with the thread whose id starts so, or with the last one of this user."""
+        """Go on with the thread whose id starts so, or with the last one of this user ("" or "last").
+
+        Raises:
+            Stop: there is no such thread, or there are several.
+        """
         threads = await self._threads()
-        others = [thread for thread in threads if thread != self.thread]
-        found = (
-            [thread for thread in threads if thread.startswith(wanted)] if wanted not in {"", "last"} else others[:1]
-        )
-        if len(found) != 1:
-            what = "several threads start" if found else "no thread starts"
-            self._view.say(
-                f"{what} with {wanted!r}; /threads lists them" if wanted else "there is no earlier thread", "red"
-            )
-            return
+        if wanted in {"", "last"}:
+            found = [thread for thread in threads if thread != self.thread][:1]
+        else:
+            found = [thread for thread in threads if thread.startswith(wanted)]
+        if not found:
+            raise Stop(f"{self._user} has no thread {wanted or 'yet'}; /threads lists them")
+        if len(found) > 1:
+            raise Stop(f"{len(found)} threads start with {wanted}; give more of the id")
         self.thread = found[0]
         messages = await self._messages(self.thread)
         self._view.say(f"thread {self.thread}, {len(messages)} messages; /history shows them", "dim")
         state = await self._graph.aget_state(self._config)
         self._ask(Questions(list(state.interrupts)))
+
+    async def _resumed(self, wanted: str) -> None:
+        try:
+            await self.resume(wanted)
+        except Stop as error:  # typed in a conversation, which goes on
+            self._view.say(str(error), "red")
 
     async def _new(self, _rest: str) -> None:
         self.thread, self._questions = _new_id(), Questions([])
@@ -88,9 +97,10 @@ class Session:
         for thread, moment in list((await self._threads()).items())[:_MOST]:
             asked = [message.text for message in await self._messages(thread) if isinstance(message, HumanMessage)]
             rows.append((f"{'*' if thread == self.thread else ' '} {thread}", moment, short(asked[0]) if asked else ""))
-        self._view.table(("  thread", "last used", "began with"), rows) if rows else self._view.say(
-            "no threads yet", "dim"
-        )
+        if rows:
+            self._view.table(("  thread", "last used", "began with"), rows)
+        else:
+            self._view.say("no threads yet", "dim")
 
     async def _remembered(self, _rest: str) -> None:
         namespace = identity(SimpleNamespace(context={"user_id": self._user})).namespace
@@ -106,7 +116,10 @@ class Session:
 
     async def _history(self, _rest: str) -> None:
         messages = await self._messages(self.thread)
-        self._view.history(messages) if messages else self._view.say("nothing has been said in this thread yet", "dim")
+        if messages:
+            self._view.history(messages)
+        else:
+            self._view.say("nothing has been said in this thread yet", "dim")
 
     async def _help(self, _rest: str) -> None:
         self._view.say(HELP)
@@ -131,7 +144,7 @@ class Session:
     _commands: ClassVar[dict[str, Callable[["Session", str], Awaitable[None]]]] = {
         "threads": _list,
         "new": _new,
-        "resume": resume,
+        "resume": _resumed,
         "memory": _remembered,
         "history": _history,
         "skip": _skip,

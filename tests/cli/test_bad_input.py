@@ -34,6 +34,7 @@ CASES = [
     ("a model without a provider", ["--model", "nonsense"], r"with model 'nonsense'; write provider:name"),
     ("a model without a key", ["--model", "openai:gpt-5"], r"OPENAI_API_KEY"),
     ("a model for a graph with its own", ["fixed.py", "--model", "openai:x"], r"'fixed' chooses its own model"),
+    ("a thread that is not there", ["--resume", "zzz"], r"has no thread zzz"),
     ("an unknown option", ["--nope"], r"No such option: --nope.*--help"),
 ]
 

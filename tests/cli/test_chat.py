@@ -29,7 +29,7 @@ def test_one_user_never_sees_what_another_one_said(agentkit):
     assert "tea" not in out
     assert "nothing is remembered about bert" in out
     assert "no threads yet" in out
-    assert "there is no earlier thread" in out
+    assert "bert has no thread yet" in out
 
 
 def test_the_commands_show_threads_memory_and_history(agentkit):
@@ -50,7 +50,7 @@ def test_a_thread_is_resumed_by_the_start_of_its_id_or_as_the_last_one(agentkit)
     last = agentkit("chat", "--resume", "last", lines="show my to-do list\n")
     assert f"thread {thread}" in last.out  # the last one used, not the last one begun
     none = agentkit("chat", lines="/resume zzz\nwhat is 1+1?\n")
-    assert "no thread starts with 'zzz'" in none.out
+    assert "has no thread zzz; /threads lists them" in none.out
     assert "1+1 = 2" in none.out
 
 
