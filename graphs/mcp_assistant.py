@@ -8,11 +8,14 @@ folder that the program runs in.
 
 `graph` is what langgraph.json names: a server of graphs asks for it also to read a thread or a schema, and only a run
 needs the MCP servers. They are started by the first run and serve all later ones of the process.
+
+The rehearsal model, which is no LLM, knows these tools only by name: `call time_get_current_time {"timezone": "UTC"}`.
 """
 
 import asyncio
 import os
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,7 @@ from langgraph.store.base import BaseStore
 from langgraph_sdk.runtime import ServerRuntime
 
 from agentkit.agents import create_agent
+from agentkit.errors import MissingExtraError
 from agentkit.mcp import MCPAdapter, is_read_only
 from agentkit.testing.rehearsal import RehearsalModel
 from agentkit.tools.toolsets import filtered
@@ -72,9 +76,8 @@ def build(
 
 async def graph(runtime: ServerRuntime[Any]) -> CompiledStateGraph[Any, Any, Any, Any]:
     """The assistant for a server of graphs. Connects before a run begins, and not at all where nothing will run."""
-    adapter = await asyncio.to_thread(servers)
     if runtime.execution_runtime is not None:
-        await adapter.atools()
+        await servers().atools()
     return await asyncio.to_thread(build)
 
 
@@ -82,3 +85,7 @@ def _command(name: str) -> str:
     """A command of this Python's environment, which need not be on the path."""
     beside = Path(sys.executable).with_name(name)
     return str(beside) if beside.exists() else name
+
+
+with suppress(MissingExtraError):  # whoever builds the assistant is told
+    servers()  # loads the MCP libraries, which takes seconds: better when a server starts than in its first run

@@ -2,7 +2,10 @@
 
 import copy
 import json
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -151,9 +154,21 @@ def _fresh(lib: Any, transport: Any) -> Any:
             env=transport.env,
             cwd=transport.cwd,
             keep_alive=False,
-            log_file=transport.log_file,
+            log_file=transport.log_file or _stderr(),
         )
     return copy.copy(transport) if _is_http(lib, transport) else transport
+
+
+def _stderr() -> Any:
+    """Where a local server's complaints go: to this process's stderr (None), or, if that is no file, to the real one.
+
+    A notebook or a test replaces sys.stderr by something that no other process can write to.
+    """
+    for stream, found in ((sys.stderr, None), (sys.__stderr__, sys.__stderr__)):
+        with suppress(AttributeError, OSError, ValueError):
+            stream.fileno()  # type: ignore[union-attr]
+            return found
+    return Path(os.devnull)
 
 
 def _is_http(lib: Any, transport: Any) -> bool:

@@ -150,7 +150,7 @@ class Sessions:
     def _sweep(self) -> None:
         """Close what nobody used for long, and what is too many; come back when the next one is due."""
         now = time.monotonic()
-        unused = sorted((c.used, key) for key, c in self._open.items() if key and not c.busy)
+        unused = sorted((c.used, key) for key, c in self._open.items() if key != () and not c.busy)
         too_many = len(self._open) - self._most
         for position, (used, key) in enumerate(unused):
             if position < too_many or now - used >= self._idle:
@@ -160,5 +160,5 @@ class Sessions:
         if self._sweeper is not None:
             self._sweeper.cancel()
             self._sweeper = None
-        if any(self._open):
+        if any(key != () for key in self._open):
             self._sweeper = asyncio.get_running_loop().call_later(self._idle, self._sweep)
