@@ -1,9 +1,9 @@
 """Repair: the view of a history that every provider accepts."""
 
-from collections.abc import Callable, Iterator
-from typing import cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast, overload
 
-from langchain_core.messages import AIMessage, AnyMessage, InvalidToolCall, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, InvalidToolCall, ToolCall, ToolMessage
 
 from agentkit.errors import PairingError
 from agentkit.messages._calls import calls_of, is_result
@@ -14,7 +14,15 @@ from agentkit.messages._results import missing_result, unreadable_result
 Answer = Callable[[AIMessage, ToolCall], ToolMessage]
 
 
-def repair_history(messages: list[AnyMessage], answer: Answer | None = None) -> tuple[list[AnyMessage], list[Fault]]:
+@overload
+def repair_history(
+    messages: list[AnyMessage], answer: Answer | None = None
+) -> tuple[list[AnyMessage], list[Fault]]: ...
+@overload
+def repair_history(
+    messages: list[BaseMessage], answer: Answer | None = None
+) -> tuple[list[BaseMessage], list[Fault]]: ...
+def repair_history(messages: list[Any], answer: Answer | None = None) -> tuple[list[Any], list[Fault]]:
     """Make every call in `messages` have exactly one result, directly after its AI message, in call order.
 
     A call is known by (AI message, call id); a result belongs to the nearest earlier AI message that has its call open,
@@ -38,7 +46,7 @@ def repair_history(messages: list[AnyMessage], answer: Answer | None = None) -> 
     if start == len(messages):
         return messages, []
     made = plan(messages, start)
-    repaired = messages[:start]
+    repaired = list(messages[:start])
     for index in range(start, len(messages)):
         message = messages[index]
         if index in made.groups:
@@ -48,7 +56,7 @@ def repair_history(messages: list[AnyMessage], answer: Answer | None = None) -> 
     return repaired, faults_of(messages, made)
 
 
-def _closed(group: Group, messages: list[AnyMessage], answer: Answer) -> Iterator[AnyMessage]:
+def _closed(group: Group, messages: Sequence[BaseMessage], answer: Answer) -> Iterator[BaseMessage]:
     owner = ensure_call_ids(group.message)
     yield owner
     for slot, call in zip(group.slots, calls_of(owner), strict=True):
