@@ -1,12 +1,11 @@
 """What type checkers see of the public names. Checked by mypy in the lint step; nothing here is run."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, assert_type
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.types import Command, Send
-from typing_extensions import assert_type
 
 from agentkit import AgentState, HeadlessTool, ToolNode, ToolPolicy, ToolRuntime, create_agent, open_memory, tool
 from agentkit.messages import Fault, check_history, ensure_call_ids, open_calls, owner_of, repair_history
