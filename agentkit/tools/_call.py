@@ -326,9 +326,9 @@ def _body(rules: Rules, run: Running, request: ToolCallRequest) -> Story[Any]:
             transaction = yield from run.entry.transact()
             request.runtime._transaction = transaction.opened  # noqa: SLF001 - ours
             body = Transacted(body, transaction)
-        elif known.policy.on_crash != "rerun" and not isinstance(tool, HeadlessTool):
+        if not isinstance(tool, HeadlessTool):
             try:
-                yield from run.entry.begin()
+                yield from run.entry.begin(tracked=known.policy.is_tracked)
             except Exception as error:
                 run.bubble = error
                 raise

@@ -14,7 +14,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
@@ -25,9 +25,10 @@ from agentkit.errors import DatabaseError, NotStorableError
 from agentkit.tools._langgraph import durability_of
 from agentkit.tools._ledger import CHANNEL, NOTHING, Event, Key, Record, fold, merged
 from agentkit.tools._lineage import AROUND, Lineage
-from agentkit.tools._steps import Story, adrive, drive
+from agentkit.tools._once import Once, looked_at
+from agentkit.tools._steps import Pause, Story, adrive, drive
 
-_FIRST_PAUSE = 0.001  # seconds between two looks for a checkpoint that is being stored
+_FIRST_PAUSE = 0.0003  # seconds between two looks for a checkpoint that is being stored
 _LONGEST_PAUSE = 0.1
 _PATIENCE = 30.0
 
@@ -66,9 +67,8 @@ class Ledger:
     barrier: bool
     known: dict[Key, Record] = field(default_factory=dict)
     replayed: dict[Key, Record] = field(default_factory=dict)  # of a fork: what its other branch recorded
-    _is_read: bool = False
-    _reading: "asyncio.Task[None] | None" = None
-    _read_lock: threading.Lock = field(default_factory=threading.Lock)
+    _reading: Once = field(default_factory=Once)
+    _waiting: Once = field(default_factory=Once)
     _queue: list[_Ticket] = field(default_factory=list)
     _queue_lock: threading.Lock = field(default_factory=threading.Lock)
     _commit_lock: threading.Lock = field(default_factory=threading.Lock)
@@ -80,58 +80,71 @@ class Ledger:
         return found if not found.signature or found.signature == signature else NOTHING
 
     def must_read(self, *, resuming: bool) -> bool:
-        """Whether the ledger has to be read before a call of this run may start."""
-        return not self._is_read and (resuming or self.barrier)
+        """Whether the ledger has to be read before a call of this run is looked at."""
+        return resuming and not self._reading.done
+
+    def must_wait(self) -> bool:
+        """Whether the checkpoint may still be on its way to the database, so that no body may start."""
+        return self.barrier and not self._reading.done and not self._waiting.done and not self._is_stored()
 
     def forget(self) -> None:
         """Read again next time: another process may have run a part of the step meanwhile."""
-        self._is_read, self._reading = False, None
+        self._reading.reset()
 
     # --- reading -------------------------------------------------------------------------------------------------
 
-    def read(self, *, resuming: bool) -> None:
+    def read(self) -> None:
         """Read once for all threads that ask. Raises DatabaseError if the checkpoint does not appear."""
-        with self._read_lock:
-            if self._is_read:
-                return
-            deadline, pause = time.monotonic() + _PATIENCE, _FIRST_PAUSE
-            while (found := self.saver.get_tuple(self.place)) is None:
-                _give_up_after(deadline, self.place)
-                time.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
-            if resuming:
-                lineage = Lineage.of(found)
-                self._take(found, lineage, self._around(lineage))
-            self._is_read = True
+        self._reading.run(self._read)
 
-    async def aread(self, *, resuming: bool) -> None:
+    async def aread(self) -> None:
         """Read once for all calls that ask; goes on when the one that asked first is cancelled."""
-        if self._is_read:
-            return
-        if self._reading is None:
-            self._reading = asyncio.ensure_future(self._aread(resuming=resuming))
-            self._reading.add_done_callback(_looked_at)
-        await asyncio.shield(self._reading)
+        await self._reading.arun(self._read)
 
-    async def _aread(self, *, resuming: bool) -> None:
+    def wait(self) -> None:
+        """Wait, in this thread, until the checkpoint is stored. Raises DatabaseError if it does not appear."""
+        self._waiting.run(self._wait)
+
+    async def await_(self) -> None:
+        """As `wait`, on the event loop."""
+        await self._waiting.arun(self._wait)
+
+    def _wait(self) -> Story[None]:
+        pause = _FIRST_PAUSE
+        while self._is_stored() is False and pause < _LONGEST_PAUSE:  # the saver knows, and will know soon
+            yield Pause(pause)
+            pause *= 1.5
+        if not self._is_stored():
+            yield from self._found()
+
+    def _is_stored(self) -> bool | None:
+        """What the saver knows without a look at the database; None where it cannot say."""
+        if isinstance(self.saver, InMemorySaver):
+            place = self.place["configurable"]
+            stored = self.saver.storage.get(place["thread_id"], {}).get(place["checkpoint_ns"], {})
+            return place["checkpoint_id"] in stored
+        holds = getattr(self.saver, "holds", None)
+        return None if holds is None else bool(holds(self.place))
+
+    def _read(self) -> Story[None]:
+        found = yield from self._found()
+        lineage = Lineage.of(found)
+        around = (yield Recent(self.saver, lineage.thread, AROUND)) if lineage.is_branch else ()
+        self._take(found, lineage, around)
+
+    def _found(self) -> Story[CheckpointTuple]:
+        """The checkpoint, as soon as it is there."""
         deadline, pause = time.monotonic() + _PATIENCE, _FIRST_PAUSE
-        while (found := await self.saver.aget_tuple(self.place)) is None:
-            _give_up_after(deadline, self.place)
-            await asyncio.sleep(pause)
+        while (found := (yield _Get(self.saver, self.place))) is None:
+            if time.monotonic() > deadline:
+                thread = self.place["configurable"]["thread_id"]
+                raise DatabaseError(
+                    f"thread {thread!r}: the checkpoint that holds these tool calls is not stored after {_PATIENCE:g} s;"
+                    " no tool was started"
+                )
+            yield Pause(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
-        if resuming:
-            lineage = Lineage.of(found)
-            around = await self._aaround(lineage)
-            self._take(found, lineage, around)
-        self._is_read = True
-
-    def _around(self, lineage: Lineage) -> list[CheckpointTuple]:
-        return list(self.saver.list(lineage.thread, limit=AROUND)) if lineage.is_branch else []
-
-    async def _aaround(self, lineage: Lineage) -> list[CheckpointTuple]:
-        if not lineage.is_branch:
-            return []
-        return [item async for item in self.saver.alist(lineage.thread, limit=AROUND)]
+        return cast("CheckpointTuple", found)
 
     def _take(self, found: CheckpointTuple, lineage: Lineage, around: Sequence[CheckpointTuple]) -> None:
         own = fold(events_in(found))
@@ -169,11 +182,11 @@ class Ledger:
         """As `append`. A cancelled caller's event is stored all the same."""
         ticket = _Ticket(event, asyncio.get_running_loop().create_future())
         assert ticket.future is not None  # noqa: S101 - made in the line above
-        ticket.future.add_done_callback(_looked_at)
+        ticket.future.add_done_callback(looked_at)
         self._queue.append(ticket)
         if self._flusher is None or self._flusher.done():
             self._flusher = asyncio.ensure_future(self._flush())
-            self._flusher.add_done_callback(_looked_at)
+            self._flusher.add_done_callback(looked_at)
         await asyncio.shield(ticket.future)
         self.learn(event)
 
@@ -233,8 +246,7 @@ def ledger_at(saver: BaseCheckpointSaver[Any], info: ExecutionInfo, config: Runn
         "checkpoint_ns": info.checkpoint_ns.rpartition("|")[0],
         "checkpoint_id": info.checkpoint_id,
     }
-    barrier = durability != "sync" and not isinstance(saver, InMemorySaver)  # what dies with us needs no waiting for
-    return Ledger(saver=saver, place={"configurable": place}, barrier=barrier)
+    return Ledger(saver=saver, place={"configurable": place}, barrier=durability != "sync")
 
 
 def events_in(found: CheckpointTuple) -> list[Event]:
@@ -245,21 +257,6 @@ def events_in(found: CheckpointTuple) -> list[Event]:
 def _settle(tickets: Sequence[_Ticket], error: BaseException | None = None) -> None:
     for ticket in tickets:
         ticket.settle(error)
-
-
-def _give_up_after(deadline: float, place: RunnableConfig) -> None:
-    if time.monotonic() > deadline:
-        thread = place["configurable"]["thread_id"]
-        raise DatabaseError(
-            f"thread {thread!r}: the checkpoint that holds these tool calls is not stored after {_PATIENCE:g} s; "
-            "none of them was started"
-        )
-
-
-def _looked_at(future: "asyncio.Future[Any]") -> None:
-    """Keeps asyncio from complaining about an error whose waiters were cancelled."""
-    if not future.cancelled():
-        future.exception()
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,19 +277,64 @@ class _Put:
 
 
 @dataclass(frozen=True, slots=True)
+class _Get:
+    """The step that gets one checkpoint."""
+
+    saver: BaseCheckpointSaver[Any]
+    place: RunnableConfig
+
+    def run(self) -> CheckpointTuple | None:
+        return self.saver.get_tuple(self.place)
+
+    async def arun(self) -> CheckpointTuple | None:
+        return await self.saver.aget_tuple(self.place)
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """The step that gets a thread's newest checkpoints, newest first."""
+
+    saver: BaseCheckpointSaver[Any]
+    thread: RunnableConfig
+    limit: int
+
+    def run(self) -> list[CheckpointTuple]:
+        """Get them in this thread."""
+        return list(self.saver.list(self.thread, limit=self.limit))
+
+    async def arun(self) -> list[CheckpointTuple]:
+        """Get them on the event loop."""
+        return [found async for found in self.saver.alist(self.thread, limit=self.limit)]
+
+
+@dataclass(frozen=True, slots=True)
 class Read:
     """The step that reads a ledger."""
 
     ledger: Ledger
-    resuming: bool
 
     def run(self) -> None:
         """Read in this thread."""
-        self.ledger.read(resuming=self.resuming)
+        self.ledger.read()
 
     async def arun(self) -> None:
         """Read on the event loop."""
-        await self.ledger.aread(resuming=self.resuming)
+        await self.ledger.aread()
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The step that waits until the calls' checkpoint is stored."""
+
+    ledger: Ledger
+
+    def run(self) -> None:
+        """Wait in this thread."""
+        self.ledger.wait()
+
+    async def arun(self) -> None:
+        """Wait on the event loop."""
+        await self.ledger.await_()
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,11 @@ class ToolPolicy:
             flag(name, getattr(self, name))
         name_of_group("group", self.group, limit=self.limit)
 
+    @property
+    def is_tracked(self) -> bool:
+        """Whether the start of a call is recorded, because a call that was in flight must not just run again."""
+        return self.on_crash != "rerun" and not self.transactional
+
     def should_retry(self, error: Exception, attempt: int) -> bool:
         """Whether a call that failed with this error is tried again; the first attempt is number 1."""
         if attempt > self.retries:

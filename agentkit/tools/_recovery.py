@@ -22,7 +22,7 @@ from agentkit.errors import NotStorableError
 from agentkit.tools._errors import describe
 from agentkit.tools._langgraph import answers_given
 from agentkit.tools._ledger import Key, Record, event, packed
-from agentkit.tools._ledger_io import Append, Ledger, Read
+from agentkit.tools._ledger_io import Append, Ledger, Read, Stored
 from agentkit.tools._outcome import Gate, Outcome, error_outcome, outcome_of, results_in
 from agentkit.tools._policy import ToolPolicy
 from agentkit.tools._steps import Story
@@ -57,7 +57,7 @@ class Entry:
         """Read the ledger if that is due; whether it was."""
         if not self.ledger.must_read(resuming=self.resuming):
             return False
-        yield Read(self.ledger, self.resuming)
+        yield Read(self.ledger)
         return True
 
     def recall(self, policy: ToolPolicy) -> Story[Outcome | None]:
@@ -78,12 +78,17 @@ class Entry:
             outcome = self._replayed() if policy.on_replay == "reuse" and not record.attempt else None
         return None if outcome is None else (yield from self.finish(outcome))
 
-    def begin(self) -> Story[None]:
-        """Record that the body starts now; once, however often a wrapper runs it."""
-        if not self.started:
+    def begin(self, *, tracked: bool) -> Story[None]:
+        """The body starts now: record it where a crash must be noticed, and see that the call itself is stored.
+
+        The record goes first: while it is written, the checkpoint arrives.
+        """
+        if tracked and not self.started:
             self.started = True
             self.attempts += 1
             yield Append(self.ledger, event("start", self.key, self.attempts, s=self.signature))
+        if self.ledger.must_wait():
+            yield Stored(self.ledger)
 
     def transact(self) -> Story[Transaction]:
         """The transaction of the call, empty: what an earlier run of the body left in it is taken back."""
@@ -113,7 +118,7 @@ class Entry:
             yield from self._write(outcome)
         except RecordedElsewhereError:
             self.ledger.forget()
-            yield Read(self.ledger, resuming=True)
+            yield Read(self.ledger)
             outcome = self.ledger.record(self.key, self.signature).outcome(self.call, self.gate.messages_key)
         except NotStorableError as error:
             name = self.call["name"]

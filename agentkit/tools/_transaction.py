@@ -278,7 +278,7 @@ def _source_of(saver: BaseCheckpointSaver[Any]) -> _Source:
     from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
     conn = getattr(saver, "conn", None)
-    prelude = str(getattr(saver, "_prelude", ""))
+    prelude = str(getattr(saver, "prelude", ""))
     if isinstance(conn, ConnectionPool | AsyncConnectionPool):
         kwargs = {**(conn.kwargs if isinstance(conn.kwargs, dict) else {}), "autocommit": True}
         return _Source(pool=conn, conninfo=str(conn.conninfo), kwargs=kwargs, prelude=prelude)
