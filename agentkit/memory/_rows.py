@@ -122,6 +122,8 @@ def writes_statement(
 
 def _signed(config: RunnableConfig, metadata: CheckpointMetadata) -> Mapping[str, Any]:
     """Metadata with the user the run acts for, so that a person's threads can be found."""
+    # ls_ keys are for traces, which have them already
+    metadata = {key: value for key, value in metadata.items() if not key.startswith("ls_")}
     run = config["configurable"].get("__pregel_runtime")
     if run is None:
         return metadata
@@ -195,6 +197,7 @@ class Runs:
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[int, str, str], tuple[Any, str]] = OrderedDict()
+        self._stored: OrderedDict[tuple[str, str, str], None] = OrderedDict()
         self._lock = Lock()
 
     def key(self, config: RunnableConfig) -> tuple[int, str, str] | None:
@@ -221,3 +224,12 @@ class Runs:
             self._known.move_to_end(key)
             while len(self._known) > self._LIMIT:
                 self._known.popitem(last=False)
+            self._stored[key[1], key[2], newest] = None
+            while len(self._stored) > self._LIMIT:
+                self._stored.popitem(last=False)
+
+    def hold(self, config: RunnableConfig) -> bool:
+        """Whether a run has stored or seen the checkpoint that `config` names; False where that is not known."""
+        configurable = config["configurable"]
+        thread, ns = str(configurable["thread_id"]), configurable.get("checkpoint_ns") or ""
+        return (thread, ns, configurable["checkpoint_id"]) in self._stored

@@ -24,6 +24,7 @@ from agentkit.errors import ThreadBusyError
 from agentkit.memory import _rows, _threads
 from agentkit.memory._drive import adrive, drive
 from agentkit.memory._pool import AsyncPool, Pool, acursor, cursor
+from agentkit.memory._versions import next_version
 
 _NEWEST = "SELECT max(checkpoint_id) AS id FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = %s"
 
@@ -48,6 +49,10 @@ class PostgresSaver(OfficialSaver):
         self.prelude = prelude
         self._inline = not isinstance(self.serde, EncryptedSerializer)
         self._runs = _rows.Runs()
+
+    def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002  the base class has it
+        """See `_versions`."""
+        return next_version(current)
 
     @contextmanager
     def _cursor(self, *, pipeline: bool = False) -> Iterator[Cursor[DictRow]]:
@@ -93,6 +98,10 @@ class PostgresSaver(OfficialSaver):
         if run is not None and self._runs.knows(run):
             self._runs.saw(run, config, checkpoint["id"])
         return _rows.put_config(config, checkpoint)
+
+    def holds(self, config: RunnableConfig) -> bool:
+        """Whether this object knows, without asking the database, that the checkpoint `config` names is stored."""
+        return self._runs.hold(config)
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -194,6 +203,10 @@ class AsyncPostgresSaver(OfficialAsyncSaver):
         self._inline = not isinstance(self.serde, EncryptedSerializer)
         self._runs = _rows.Runs()
 
+    def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002  the base class has it
+        """See `_versions`."""
+        return next_version(current)
+
     @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
         async with acursor(self.conn, self.prelude, transaction=pipeline) as cur:
@@ -238,6 +251,10 @@ class AsyncPostgresSaver(OfficialAsyncSaver):
         if run is not None and self._runs.knows(run):
             self._runs.saw(run, config, checkpoint["id"])
         return _rows.put_config(config, checkpoint)
+
+    def holds(self, config: RunnableConfig) -> bool:
+        """Whether this object knows, without asking the database, that the checkpoint `config` names is stored."""
+        return self._runs.hold(config)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
