@@ -1,16 +1,17 @@
 """The model node: repair the history, run the wrappers, offer tools, call the model, record what it asked for."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, SystemMessage, ToolCall, ToolMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.types import Command
 
 from agentkit.agents._binding import Binder, Bound
 from agentkit.agents._limits import Limits, out_of_steps, unusable_too_often
+from agentkit.agents._prompt import prompt
 from agentkit.agents._retries import RETRY_MARK, attempts
 from agentkit.agents._routes import Routes
 from agentkit.agents._state import PRIVATE_KEYS, STEPS_KEY
@@ -19,8 +20,10 @@ from agentkit.agents._toolsets import Offer, offer_story
 from agentkit.agents._wrappers import Answered, ModelChain
 from agentkit.errors import StructuredOutputError
 from agentkit.messages import ensure_call_ids, error_result, history, open_calls, repair_history, unreadable_result
+from agentkit.messages._results import missing_result
 from agentkit.tools import OFFERED_KEY
 from agentkit.tools._langgraph import runtime_of
+from agentkit.tools._recovered import Open, recover
 from agentkit.tools._sources import Sources
 from agentkit.tools._steps import Story, adrive, drive
 
@@ -64,6 +67,8 @@ class ModelNode(Runnable[dict[str, Any], Any]):
         if self._setup.routes.finished(input, "model"):
             return Command()
         call = _Call(self._setup, input, config or {})
+        if call.unanswered:
+            drive(call.recovering())
         if self._setup.sources is not None:
             call.offer = drive(call.asking(self._setup.sources))
         try:
@@ -80,6 +85,8 @@ class ModelNode(Runnable[dict[str, Any], Any]):
         if self._setup.routes.finished(input, "model"):
             return Command()
         call = _Call(self._setup, input, config or {})
+        if call.unanswered:
+            await adrive(call.recovering())
         if self._setup.sources is not None:
             call.offer = await adrive(call.asking(self._setup.sources))
         try:
@@ -104,12 +111,31 @@ class _Call:
             state.pop(key, None)
         self.state = state
         self.stored: list[Any] = state["messages"]
-        self.messages, faults = repair_history(self.stored)
+        self.unanswered: list[Open] = []
+        self.messages, faults = repair_history(self.stored, self._unanswered)
         self.repairs = _changes(self.stored, self.messages) if faults else []
+        self.recovered: Sequence[Command[Any]] = ()
         self.offer = setup.offer
         self.bound: Bound | None = None
         self.offered: dict[str, frozenset[str]] = {}
         self.refused: StructuredOutputError | None = None
+
+    def _unanswered(self, message: AIMessage, call: ToolCall) -> ToolMessage:
+        self.unanswered.append((message, call))
+        return missing_result(message, call)
+
+    def recovering(self) -> Story[None]:
+        """Answer calls that were left open with what the thread's ledger knows of them, and keep their state updates."""
+        found = yield from recover(self.config, self.unanswered)
+        if not found.results:
+            return
+
+        def answer(message: AIMessage, call: ToolCall) -> ToolMessage:
+            return found.results.get((message.id or "", call["id"] or "")) or missing_result(message, call)
+
+        self.messages, _ = repair_history(self.stored, answer)
+        self.repairs = _changes(self.stored, self.messages)
+        self.recovered = found.updates
 
     def asking(self, sources: Sources) -> Story[Offer]:
         """Ask the toolsets what they add to this call's tools."""
@@ -123,7 +149,8 @@ class _Call:
             tools=self.offer.tools,
             system_message=setup.system_message,
             response_format=setup.strategies.initial,
-            messages=self.messages,
+            # A wrapper may change the list it gets; the thread's own must stay as it is.
+            messages=self.messages[:] if setup.chain else self.messages,
             tool_choice=None,
             state=self.state,
             runtime=self.runtime,
@@ -132,12 +159,12 @@ class _Call:
     def ask(self, request: Any) -> Any:
         """Call the model: the innermost handler."""
         bound = self.bound = self.setup.binder.bind(request, self.offer.names)
-        return self._read(bound.model.invoke(_prompt(request)))
+        return self._read(bound.model.invoke(prompt(request, self.messages)))
 
     async def aask(self, request: Any) -> Any:
         """`ask`, awaiting the model."""
         bound = self.bound = self.setup.binder.bind(request, self.offer.names)
-        return self._read(await bound.model.ainvoke(_prompt(request)))
+        return self._read(await bound.model.ainvoke(prompt(request, self.messages)))
 
     def _read(self, output: AIMessage) -> Any:
         assert self.bound is not None  # noqa: S101 - set by ask, just before
@@ -178,7 +205,7 @@ class _Call:
             update[OFFERED_KEY] = records
         goto = () if self.setup.after_hooks else self._next(new, answered, structured)
         first = Command(update=update, goto=goto)
-        return [first, *answered.commands] if answered.commands else first
+        return [*self.recovered, first, *answered.commands] if self.recovered or answered.commands else first
 
     def _closed(self, new: list[BaseMessage]) -> list[BaseMessage]:
         """`new` with an error result for each call that cannot run: unreadable ones, and all if there are no tools."""
@@ -224,10 +251,6 @@ class _Call:
                 writes.append(update["messages"])
         messages = new if len(writes) == 1 else history(self.messages, writes)
         return self.setup.routes.after_model(messages, structured)
-
-
-def _prompt(request: Any) -> list[Any]:
-    return [request.system_message, *request.messages] if request.system_message else request.messages
 
 
 def _named(message: AIMessage) -> AIMessage:
