@@ -21,7 +21,8 @@ from agentkit.agents._wrappers import Answered, ModelChain
 from agentkit.errors import StructuredOutputError
 from agentkit.messages import ensure_call_ids, error_result, history, open_calls, repair_history, unreadable_result
 from agentkit.messages._results import missing_result
-from agentkit.tools import OFFERED_KEY
+from agentkit.tools import OFFERED_KEY, HeadlessTool
+from agentkit.tools._headless import unanswered_result
 from agentkit.tools._langgraph import runtime_of
 from agentkit.tools._recovered import Open, recover
 from agentkit.tools._sources import Sources
@@ -122,6 +123,12 @@ class _Call:
 
     def _unanswered(self, message: AIMessage, call: ToolCall) -> ToolMessage:
         self.unanswered.append((message, call))
+        return self._missing(message, call)
+
+    def _missing(self, message: AIMessage, call: ToolCall) -> ToolMessage:
+        """The result of a call of which nothing is recorded; what a client was to run did not run here."""
+        if any(isinstance(tool, HeadlessTool) and tool.name == call["name"] for tool in self.setup.offer.tools):
+            return unanswered_result(message, call)
         return missing_result(message, call)
 
     def recovering(self) -> Story[None]:
@@ -131,7 +138,7 @@ class _Call:
             return
 
         def answer(message: AIMessage, call: ToolCall) -> ToolMessage:
-            return found.results.get((message.id or "", call["id"] or "")) or missing_result(message, call)
+            return found.results.get((message.id or "", call["id"] or "")) or self._missing(message, call)
 
         self.messages, _ = repair_history(self.stored, answer)
         self.repairs = _changes(self.stored, self.messages)

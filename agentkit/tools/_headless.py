@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, NoReturn, NotRequired, TypedDict
 from uuid import UUID
 
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
@@ -15,6 +15,7 @@ from pydantic import SkipValidation
 from typing_extensions import override
 
 from agentkit.errors import AnswerError, DefinitionError
+from agentkit.messages import error_result
 from agentkit.tools._answers import Answer, Check, check_of, read_answer
 from agentkit.tools._arguments import Schema
 from agentkit.tools._content import content_of
@@ -115,6 +116,15 @@ class HeadlessTool(BaseTool):
             f"tool(name={self.name!r}, ...) made a headless tool, which has no body; "
             f"to decorate a function, give the name first: @tool({self.name!r}, ...)"
         )
+
+
+def unanswered_result(message: AIMessage, call: ToolCall) -> ToolMessage:
+    """The result of a headless call that the conversation went on without."""
+    text = (
+        f"Not completed: the client had not answered this call of {call['name']} when the conversation went on without "
+        "it. Call it again if it is still needed."
+    )
+    return error_result(call, text, message_id=message.id or "")
 
 
 def headless_tool(name: str, **fields: Any) -> HeadlessTool:

@@ -185,6 +185,7 @@ def test_a_new_message_instead_of_an_answer_closes_the_call_honestly(run: Run) -
     output = run(browser.agent, {"messages": [HumanMessage("never mind")]}, THREAD)
     assert asked(output) == {}
     assert [r.status for r in results(output)][::2] == ["error", "error"]
+    assert texts(output)[0].startswith("Not completed: the client had not answered this call of locate")
     assert [m.type for m in output["messages"]] == ["human", "ai", "tool", "tool", "tool", "human", "ai"]
     assert paired(output["messages"])
     late = run(browser.agent, Command(resume={open_["call_1"].id: {"call_1": HERE}}), THREAD)
