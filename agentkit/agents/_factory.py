@@ -28,6 +28,7 @@ from agentkit.agents._interop import request_classes, subagent_transformer
 from agentkit.agents._limits import LimitKeeper, Limits
 from agentkit.agents._model_call import ModelNode, Setup
 from agentkit.agents._outside import add_edge, decide_outside
+from agentkit.agents._quiet import quiet
 from agentkit.agents._routes import Routes
 from agentkit.agents._state import AgentState, Schemas, merge_schemas, reducers_of
 from agentkit.agents._structured import Strategies
@@ -101,6 +102,7 @@ def create_agent(  # noqa: PLR0913 - LangChain's signature and ours
     transformers: Sequence[Any] | None = None,
     on_tool_error: Any = "report",
     pairing: str = "strict",
+    undurable: str = "warn",
     limits: Limits | None = None,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Make an agent: a graph in which a model calls tools until it answers.
@@ -129,6 +131,8 @@ def create_agent(  # noqa: PLR0913 - LangChain's signature and ours
         on_tool_error: What the model sees of a tool's exception: "report", "hide" (a reference id), "raise" (fails the
             run), or a function.
         pairing: "strict" raises where a tool's Command lacks its result; "repair" makes one.
+        undurable: What to do with tools that must not run twice under durability "exit", which keeps no record before
+            the run ends: "warn", "refuse" (an error result) or "allow".
         limits: Limits of one run.
 
     Raises:
@@ -159,6 +163,7 @@ def create_agent(  # noqa: PLR0913 - LangChain's signature and ours
             awrap_tool_call=awrap,
             on_tool_error=on_tool_error,
             pairing=pairing,
+            undurable=undurable,
         )
         _check_writes(tool_node.tools_by_name, schemas)
         tool_node.sources.check = partial(_check_writes, schemas=schemas)
@@ -278,7 +283,7 @@ def _hook_ends(hook: Hook, default: str | None, setup: Setup) -> tuple[str, ...]
 
 
 def _finish(compiled: CompiledStateGraph[Any, Any, Any, Any], setup: Setup, hooks: _Hooks) -> None:
-    """Hide the private keys from streams and snapshots, and route what `update_state` writes."""
+    """Hide the private keys from streams and snapshots, route what `update_state` writes, shorten the way to nodes."""
     if isinstance(compiled.stream_channels, list):
         compiled.stream_channels = [key for key in compiled.stream_channels if not key.startswith("agentkit_")]
     routes = setup.routes
@@ -300,6 +305,8 @@ def _finish(compiled: CompiledStateGraph[Any, Any, Any, Any], setup: Setup, hook
             add_edge(compiled.nodes[hook.node], default)
         else:
             outside(hook.node, lambda _state, to=default: to)  # type: ignore[misc]
+    for name in compiled.nodes.keys() - {START}:
+        quiet(compiled.nodes[name])
 
 
 def _check_names(middleware: Sequence[Any]) -> None:
