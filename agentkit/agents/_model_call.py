@@ -115,6 +115,7 @@ class _Call:
         self.unanswered: list[Open] = []
         self.messages, faults = repair_history(self.stored, self._unanswered)
         self.repairs = _changes(self.stored, self.messages) if faults else []
+        self.repaired = self.messages
         self.recovered: Sequence[Command[Any]] = ()
         self.offer = setup.offer
         self.bound: Bound | None = None
@@ -151,13 +152,14 @@ class _Call:
     def request(self) -> Any:
         """What the outermost wrapper sees."""
         setup = self.setup
+        # A wrapper may change the list itself, as it could in LangChain: what it was tells whether it did.
+        self.repaired = self.messages[:] if setup.chain else self.messages
         return setup.request_class(
             model=setup.model,
             tools=self.offer.tools,
             system_message=setup.system_message,
             response_format=setup.strategies.initial,
-            # A wrapper may change the list it gets; the thread's own must stay as it is.
-            messages=self.messages[:] if setup.chain else self.messages,
+            messages=self.messages,
             tool_choice=None,
             state=self.state,
             runtime=self.runtime,
@@ -166,12 +168,12 @@ class _Call:
     def ask(self, request: Any) -> Any:
         """Call the model: the innermost handler."""
         bound = self.bound = self.setup.binder.bind(request, self.offer.names)
-        return self._read(bound.model.invoke(prompt(request, self.messages)))
+        return self._read(bound.model.invoke(prompt(request, self.repaired)))
 
     async def aask(self, request: Any) -> Any:
         """`ask`, awaiting the model."""
         bound = self.bound = self.setup.binder.bind(request, self.offer.names)
-        return self._read(await bound.model.ainvoke(prompt(request, self.messages)))
+        return self._read(await bound.model.ainvoke(prompt(request, self.repaired)))
 
     def _read(self, output: AIMessage) -> Any:
         assert self.bound is not None  # noqa: S101 - set by ask, just before
