@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from agentkit.cli import _db, _memory, _threads
+from agentkit.cli import _db, _mcp, _memory, _threads
 
 __all__ = ["app", "run"]
 
@@ -58,3 +58,4 @@ def demo(debug: Debug = False) -> int:  # noqa: ARG001  read from the arguments 
 app.add_typer(_db.app, name="db")
 app.add_typer(_threads.app, name="threads")
 app.add_typer(_memory.app, name="memory")
+app.add_typer(_mcp.app, name="mcp")
