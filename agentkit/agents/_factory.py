@@ -57,6 +57,11 @@ class _Hooks:
         self.after_model = find_hooks(middleware, "after_model")[::-1]
         self.after_agent = find_hooks(middleware, "after_agent")[::-1]
 
+    @property
+    def all(self) -> list[Hook]:
+        """Every hook."""
+        return [*self.before_agent, *self.before_model, *self.after_model, *self.after_agent]
+
     def routes(self, *, tools: bool) -> Routes:
         """The fixed points of the graph these hooks make."""
         loop_entry = self.before_model[0].node if self.before_model else "model"
@@ -66,6 +71,7 @@ class _Hooks:
             loop_exit=self.after_model[-1].node if self.after_model else "model",
             exit=self.after_agent[0].node if self.after_agent else END,
             tools="tools" if tools else None,
+            nodes=frozenset({"model", "tools"} | {hook.node for hook in self.all}),
         )
 
     def with_default(self, routes: Routes) -> list[tuple[Hook, str | None]]:

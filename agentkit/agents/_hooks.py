@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph.types import Command
+from langgraph.types import Command, Send
 
 from agentkit.agents._interop import is_base
 from agentkit.agents._routes import Goto, Routes
@@ -124,9 +124,14 @@ class HookNode(Runnable[dict[str, Any], Any]):
         update = dict(update)
         if "messages" in update and self._static_names:
             self._record_calls(state, update)
-        if not goto and self._edge:
+        if goto:
+            targets = [goto] if isinstance(goto, (str, Send)) else goto
+            to = self._routes.go(targets, _messages(state, update), source=self._hook.node)
+        elif self._edge:
             return update or None
-        return Command(update=update or None, goto=goto or self._next(state, update))
+        else:
+            to = self._next(state, update)
+        return Command(update=update or None, goto=to)
 
     def _record_calls(self, state: dict[str, Any], update: dict[str, Any]) -> None:
         """Record the tools for calls that the hook itself makes; their messages get the ids to record them under."""

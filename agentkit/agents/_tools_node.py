@@ -10,7 +10,7 @@ from langchain_core.tools import BaseTool
 from langgraph.constants import END
 from langgraph.types import Command, Send
 
-from agentkit.agents._routes import Routes
+from agentkit.agents._routes import Goto, Routes
 from agentkit.agents._state import END_KEY, LOOP_KEY, PRIVATE_KEYS
 from agentkit.tools import ToolNode
 from agentkit.tools._batch import Batch
@@ -46,12 +46,12 @@ class AgentToolNode(ToolNode):
         self._flag_loops = routes.exit != END
 
     def _after_call(
-        self, _call: ToolCall, tool: BaseTool | None, result: ToolMessage | None, goto: Sequence[str | Send]
-    ) -> Sequence[str | Send]:
+        self, call: ToolCall, tool: BaseTool | None, result: ToolMessage | None, goto: Sequence[str | Send]
+    ) -> Goto:
         if goto:
             if all(target == END for target in goto):
                 return _EndsLoop((self._routes.exit,))
-            return goto
+            return self._routes.go(goto, None, source=f"the tool {call['name']!r}")
         if tool is not None and tool.return_direct and result is not None and result.status != "error":
             return (self._routes.exit,)
         return _Loops((self._routes.loop_entry,))

@@ -1,10 +1,11 @@
 """The loop of an agent: what runs, what comes back, and when it ends."""
 
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.constants import END
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 
 from agentkit.agents import create_agent
 from agentkit.agents.middleware import (
@@ -335,3 +336,166 @@ async def test_an_error_of_a_tool_is_reported_hidden_raised_or_put_in_your_words
 
     if not run.is_async:
         assert await result(middleware=[mine]) == "caught"
+
+
+@pytest.mark.parametrize("order", [("finish", "add"), ("add", "finish")])
+async def test_goto_end_holds_before_hooks_and_end_hooks_too(run, order):
+    log = []
+
+    @tool
+    def finish(runtime: ToolRuntime) -> Command:
+        """Finish."""
+        return Command(goto=END, update={"messages": [ToolMessage("f", tool_call_id=runtime.tool_call_id)]})
+
+    @before_model
+    def before(state, runtime):
+        log.append("before")
+
+    @after_agent
+    def after(state, runtime):
+        log.append("after")
+
+    specs = [(name, {} if name == "finish" else {"a": 1, "b": 1}) for name in order]
+    agent = create_agent(scripted(calls(*specs)), [finish, add], middleware=[before, after])
+    state = await run.invoke(agent, HI)
+    assert log == ["before", "after"]
+    assert [m.type for m in state["messages"]] == ["human", "ai", "tool", "tool"]
+
+
+async def test_goto_end_holds_while_a_sibling_waits_for_a_person(run, thread):
+    @tool
+    def finish(runtime: ToolRuntime) -> Command:
+        """Finish."""
+        return Command(goto=END, update={"messages": [ToolMessage("f", tool_call_id=runtime.tool_call_id)]})
+
+    @tool
+    def ask() -> str:
+        """Ask."""
+        return str(interrupt("?"))
+
+    agent = create_agent(scripted(calls(("finish", {}), ("ask", {}))), [finish, ask], checkpointer=InMemorySaver())
+    await run.invoke(agent, HI, thread)
+    state = await run.invoke(agent, Command(resume="yes"), thread)
+    assert contents(state) == ["hi", "", "f", "yes"]
+    assert (await run.state(agent, thread)).next == ()
+
+
+@pytest.mark.parametrize("target", ["nosuch", "tools"])
+async def test_a_goto_that_leads_nowhere_goes_on_with_the_loop(run, target, caplog):
+    @tool
+    def lost(runtime: ToolRuntime) -> Command:
+        """Get lost."""
+        return Command(goto=target, update={"messages": [ToolMessage("lost", tool_call_id=runtime.tool_call_id)]})
+
+    state = await run.invoke(create_agent(scripted(calls(("lost", {})), "found"), [lost]), HI)
+    assert contents(state) == ["hi", "", "lost", "found"]
+    assert ("nosuch" in caplog.text) is (target == "nosuch")
+
+
+async def test_a_goto_to_another_node_is_gone_to_instead_of_the_model(run):
+    seen = []
+
+    class Hooks(AgentMiddleware):
+        def before_model(self, state, runtime):
+            seen.append("before")
+
+        def after_agent(self, state, runtime):
+            seen.append("after_agent")
+
+    @tool
+    def leave(runtime: ToolRuntime) -> Command:
+        """Go to the end hook."""
+        result = ToolMessage("leaving", tool_call_id=runtime.tool_call_id)
+        return Command(goto="Hooks.after_agent", update={"messages": [result]})
+
+    state = await run.invoke(create_agent(scripted(calls(("leave", {}))), [leave], middleware=[Hooks()]), HI)
+    assert contents(state) == ["hi", "", "leaving"]
+    assert seen == ["before", "after_agent"]
+
+
+@pytest.mark.parametrize("how", ["command", "jump"])
+async def test_a_hook_that_sends_the_run_to_the_tools_sends_the_open_calls(run, how):
+    class Plan(AgentMiddleware):
+        @hook_config(can_jump_to=["tools"])
+        def before_model(self, state, runtime):
+            if len(state["messages"]) > 1:
+                return None
+            planned = {"messages": [calls(("add", {"a": 1, "b": 1}), ("add", {"a": 2, "b": 2}))]}
+            return Command(update=planned, goto="tools") if how == "command" else {**planned, "jump_to": "tools"}
+
+    agent = create_agent(scripted("done"), [add], middleware=[Plan()])
+    events = await run.stream(agent, HI, stream_mode="updates")
+    assert [list(e) for e in events] == [["Plan.before_model"], ["tools"], ["tools"], ["Plan.before_model"], ["model"]]
+
+
+async def test_an_end_hook_that_ends_the_run_ends_it(run):
+    for ending in ({"jump_to": "end"}, Command(goto=END)):
+
+        class Ends(AgentMiddleware):
+            @hook_config(can_jump_to=["end"])
+            def after_agent(self, state, runtime, ending=ending):
+                return ending
+
+        assert contents(await run.invoke(create_agent(scripted("bye"), middleware=[Ends()]), HI)) == ["hi", "bye"]
+
+
+async def test_readable_calls_run_beside_unreadable_ones_and_results_stand_in_order(run):
+    message = calls(("add", {"a": 1, "b": 1}), invalid=("add",))
+    state = await run.invoke(create_agent(scripted(message, "ok"), [add]), HI)
+    assert [(m.tool_call_id, m.status) for m in state["messages"][2:4]] == [
+        ("call_add_0", "success"),
+        ("call_add_1", "error"),
+    ]
+
+
+async def test_return_direct_of_a_tool_that_fails_goes_back_to_the_model(run):
+    @tool(return_direct=True)
+    def broken() -> str:
+        """Break."""
+        raise ValueError("broken")
+
+    state = await run.invoke(create_agent(scripted(calls(("broken", {})), "sorry"), [broken]), HI)
+    assert state["messages"][-1].text == "sorry"
+
+
+async def test_what_was_offered_in_an_earlier_turn_is_not_offered_for_ever(run, thread):
+    ran = []
+
+    @tool
+    def once() -> str:
+        """May be used in the first turn."""
+        ran.append(1)
+        return "ran"
+
+    class FirstTurnOnly(AgentMiddleware):
+        def wrap_model_call(self, request, handler):
+            turn = sum(m.type == "human" for m in request.messages)
+            return handler(request if turn == 1 else request.override(tools=[]))
+
+    model = ScriptedModel(lambda m: "ok" if m[-1].type == "tool" else calls(("once", {})))
+    agent = create_agent(StrictModel(model), [once], middleware=[FirstTurnOnly()], checkpointer=InMemorySaver())
+    await run.invoke(agent, HI, thread)
+    state = await run.invoke(agent, HI, thread)
+    assert ran == [1]
+    assert [m.status for m in state["messages"] if m.type == "tool"] == ["success", "error"]
+
+
+async def test_callbacks_see_nodes_models_and_tools_and_their_parents(run):
+    class Handler(BaseCallbackHandler):
+        def __init__(self):
+            self.started = {}
+
+        def on_chain_start(self, serialized, inputs, *, run_id, parent_run_id=None, **kwargs):
+            self.started[run_id] = (kwargs.get("name"), parent_run_id)
+
+        def on_chat_model_start(self, serialized, messages, *, run_id, parent_run_id=None, **kwargs):
+            self.started[run_id] = ("chat model", parent_run_id)
+
+        def on_tool_start(self, serialized, input_str, *, run_id, parent_run_id=None, **kwargs):
+            self.started[run_id] = ("tool", parent_run_id)
+
+    handler = Handler()
+    agent = create_agent(scripted(calls(("add", {"a": 1, "b": 1})), "2"), [add])
+    await run.invoke(agent, HI, {"callbacks": [handler]})
+    path = {name: handler.started[parent][0] for name, parent in handler.started.values() if parent}
+    assert path == {"model": "LangGraph", "tools": "LangGraph", "chat model": "model", "tool": "tools"}
