@@ -74,7 +74,7 @@ class Observed(BaseTool):
             raise as_validation_error(error, self.name) from error
 
     @override
-    def _run(self, *, run_manager: Any = None, **values: Any) -> Any:
+    def _run(self, /, *, run_manager: Any = None, **values: Any) -> Any:
         function = self._prepared(values, run_manager)
         try:
             self.returned = refuse_awaitable(self.original, function(**values))
@@ -85,7 +85,7 @@ class Observed(BaseTool):
         return self.returned
 
     @override
-    async def _arun(self, *, run_manager: Any = None, **values: Any) -> Any:
+    async def _arun(self, /, *, run_manager: Any = None, **values: Any) -> Any:
         function = self._prepared(values, run_manager)
         try:
             if self.body.is_async:
