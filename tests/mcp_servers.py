@@ -49,6 +49,12 @@ def is_running(pid: int) -> bool:
     return not stat.exists() or stat.read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
 
 
+def servers_running(pattern: str) -> set[int]:
+    """The processes that this one has started and whose command fits."""
+    words = ["pgrep", "-P", str(os.getpid()), "-f", pattern]
+    return {int(pid) for pid in subprocess.run(words, capture_output=True, text=True, check=False).stdout.split()}
+
+
 def eventually(holds: Callable[[], Any]) -> None:
     """Wait, at most ten seconds, until something holds in another process."""
     end = time.monotonic() + 10

@@ -4,14 +4,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.tools import BaseTool
 
 from agentkit.errors import DefinitionError
 from agentkit.mcp._annotations import is_repeatable
-from agentkit.mcp._errors import MCPServerError, reason_of
+from agentkit.mcp._errors import MCPServerError, MCPToolError, reason_of
 from agentkit.mcp._names import clean_names
 from agentkit.mcp._pins import Pins, canonical, definition_of
 from agentkit.mcp._sessions import Key, Ticket
@@ -86,6 +86,19 @@ class Catalogue:
         self._listings[ticket.key] = _Listing(tools, time.monotonic() + self._fresh)
         return tools
 
+    async def guard(self, ticket: Ticket, tool: str) -> None:
+        """Look at the pinned tools of a server that is another one by now, before it gets a call.
+
+        Raises:
+            MCPToolError: the tool changed.
+        """
+        async with self.route.sessions.session(ticket, keep=True) as connection:
+            await connection.client()
+        if self.known(ticket.key) is None:
+            await self.fetch(ticket, keep=True)
+        if why := self.refused.get(tool):
+            raise MCPToolError(f"{tool} was not called, since it changed after it was accepted:\n{why}")
+
     async def accept(self) -> None:
         """Pin the tools as they were listed last."""
         if self._pins is not None and self._definitions:
@@ -122,11 +135,9 @@ class Catalogue:
     def _tool(self, definition: Any, name: str, info: Any) -> BaseTool:
         key = (name, canonical(self._definitions[definition.name]))
         if key not in self._made:
-            route = Route(
-                sessions=self.route.sessions,
-                access=self.route.access,
-                settings=self.route.settings,
-                keep=self.route.keep,
+            route = replace(
+                self.route,
+                guard=None if self._pins is None else self.guard,
                 tool=definition.name,
                 repeatable=is_repeatable(definition.annotations),
             )

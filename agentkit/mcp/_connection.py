@@ -100,6 +100,7 @@ class Connection:
                 async with asyncio.timeout(self._timeout):
                     await asyncio.shield(ready)
             except BaseException as error:
+                self._owner.cancel()  # it may wait for a server that never answers
                 await self._end()
                 if isinstance(error, TimeoutError):
                     raise MCPServerError(

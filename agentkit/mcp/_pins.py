@@ -54,9 +54,11 @@ class Pins:
         return found
 
     def accept(self, server: str, definitions: Mapping[str, Mapping[str, Any]]) -> None:
-        """Take what the server offers now, and write the file."""
+        """Take what the server offers now, beside what was accepted and is not there now, and write the file."""
         with self._lock:
-            self._servers = {**self._servers, server: {name: dict(each) for name, each in definitions.items()}}
+            known = self._servers.get(server, {})
+            accepted = {**known, **{name: dict(each) for name, each in definitions.items()}}
+            self._servers = {**self._servers, server: accepted}
             self._write()
 
     def _read(self) -> dict[str, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -112,12 +113,15 @@ class Sessions:
         self._idle = idle
         self._on_change = on_change
         self._open: dict[Key, Connection] = {}
+        self._pid = os.getpid()
         self._sweeper: asyncio.TimerHandle | None = None
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def session(self, ticket: Ticket, *, keep: bool) -> AsyncIterator[Connection]:
         """The session for a ticket, opened at its first use. Not kept, it is closed when the last user leaves it."""
+        if self._pid != os.getpid():  # a fork's connections are its parent's
+            self._pid, self._open, self._sweeper, self._closing = os.getpid(), {}, None, set()
         connection = self._open.get(ticket.key)
         if connection is None:
             connection = self._open[ticket.key] = self._new(ticket)

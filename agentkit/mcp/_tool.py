@@ -1,6 +1,6 @@
 """An MCP tool as a tool of ours: its schema, and the story of one call."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
@@ -45,7 +45,13 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """The way to one tool of one server. `keep` says whether sessions stay open between calls."""
+    """The way to one tool of one server.
+
+    guard: asked before a call is sent; raises where the tool may not be called any more. None lets all pass.
+    keep: whether sessions stay open between calls.
+    """
+
+    guard: Callable[[Ticket, str], Awaitable[None]] | None
 
     sessions: Sessions
     access: Access
@@ -57,6 +63,8 @@ class Route:
     async def send(self, ticket: Ticket, call: Call, tell: Tell) -> Any:
         """One exchange with the server, on the portal's loop."""
         async with self.sessions.session(ticket, keep=self.keep()) as connection:
+            if self.guard is not None:
+                await self.guard(ticket, call.tool)
             return await connection.call(call, tell)
 
 

@@ -99,6 +99,9 @@ class MCPAdapter:
         if session not in ("shared", "thread", "user"):
             raise DefinitionError(f"session={session!r} is not known: give 'shared', 'thread' or 'user'")
         check_approve(approve)
+        for field, seconds in (("timeout", timeout), ("connect_timeout", connect_timeout)):
+            if seconds is not None and not seconds > 0:
+                raise DefinitionError(f"{field}={seconds!r} makes no sense: give seconds above 0")
         servers = servers_of(target, name=name, env=env, cwd=cwd)
         if (headers is not None or auth is not None) and not any(server.takes_headers for server in servers):
             raise DefinitionError("headers and auth need a server with a URL; give a local one its secrets by env=")
@@ -132,6 +135,7 @@ class MCPAdapter:
         keep = weakref.WeakMethod(self._keeps)
         sessions = Sessions(server, timeout=connect_timeout, most=_SESSIONS, idle=_IDLE, on_change=on_change)
         route = Route(
+            guard=None,
             sessions=sessions,
             access=self._access,
             settings=self._settings,
@@ -242,8 +246,13 @@ class MCPAdapter:
 
     async def _open(self) -> None:
         self._closed = False
-        if not self._access.is_personal and self._access.share == "shared":
-            await self._list(None, "refresh" if not self._opened else "use")
+        try:
+            if not self._access.is_personal and self._access.share == "shared":
+                await self._list(None, "refresh" if not self._opened else "use")
+        except BaseException:
+            if not self._opened:
+                await self._closer()
+            raise
         self._opened += 1
 
     def _leaves(self) -> bool:

@@ -1,6 +1,5 @@
 """The assistant on two MCP servers, as a script and as a server of graphs see it."""
 
-import os
 import subprocess
 
 import pytest
@@ -8,17 +7,10 @@ from batches import Run
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from langgraph_sdk.runtime import _ExecutionRuntime, _ReadRuntime
-from mcp_servers import is_running, said
+from mcp_servers import is_running, said, servers_running
 
 from agentkit.mcp import MCPAdapter
 from graphs import mcp_assistant
-
-
-def servers_running():
-    """The MCP servers that this process has started."""
-    words = ["pgrep", "-P", str(os.getpid()), "-f", "mcp-server-"]
-    found = subprocess.run(words, capture_output=True, text=True, check=False).stdout
-    return {int(pid) for pid in found.split()}
 
 
 @pytest.fixture
@@ -57,13 +49,13 @@ def test_it_asks_both_servers_in_one_turn_and_offers_only_what_reads(repository,
 
 async def test_reading_a_graph_starts_no_server_and_a_run_does(repository):
     store = InMemoryStore()
-    before = servers_running()
+    before = servers_running("mcp-server-")
     read = await mcp_assistant.graph(_ReadRuntime(access_context="threads.read", store=store))
     assert {"model", "tools"} <= set(read.nodes)
-    assert servers_running() == before
+    assert servers_running("mcp-server-") == before
     served = await mcp_assistant.graph(_ExecutionRuntime(access_context="threads.create_run", store=store))
     assert set(served.nodes) == set(read.nodes)
-    started = servers_running() - before
+    started = servers_running("mcp-server-") - before
     assert len(started) == 2
     assert isinstance(mcp_assistant.servers(), MCPAdapter)
     await mcp_assistant.servers().aclose()

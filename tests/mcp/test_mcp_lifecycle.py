@@ -10,7 +10,19 @@ import threading
 
 import pytest
 from batches import Run
-from mcp_servers import COMMAND, GO, THREAD, agent_with, answers, ask, eventually, is_running, over_http, said
+from mcp_servers import (
+    COMMAND,
+    GO,
+    THREAD,
+    agent_with,
+    answers,
+    ask,
+    eventually,
+    is_running,
+    over_http,
+    said,
+    servers_running,
+)
 
 from agentkit.mcp import MCPAdapter, MCPServerError
 from agentkit.tools import ToolPolicy, tool
@@ -170,6 +182,21 @@ def test_a_server_that_is_not_there_is_named_when_it_is_opened(run: Run):
     absent = MCPAdapter(["no-such-command-here"])
     with pytest.raises(MCPServerError, match=r"MCP server 'no-such-command-here' cannot be reached"):
         absent.tools()
+
+
+async def test_opening_that_fails_leaves_no_process_behind():
+    command, *args = COMMAND
+    both = {"here": {"command": command, "args": args}, "gone": {"url": "http://127.0.0.1:9/mcp"}}
+    adapter = MCPAdapter({"mcpServers": both})
+    with pytest.raises(MCPServerError, match="'gone' cannot be reached"):
+        await adapter.__aenter__()
+    assert not servers_running("workshop.py stdio")
+
+
+async def test_a_server_that_never_answers_is_given_up_in_time(tmp_path):
+    mute = MCPAdapter([sys.executable, "-c", "import sys; sys.stdin.read()"], connect_timeout=0.5, name="mute")
+    with pytest.raises(MCPServerError, match=r"MCP server 'mute' did not answer within 0.5 s"):
+        await mute.atools()
 
 
 def test_where_a_server_is_not_required_the_conversation_goes_on_without_it(run: Run, caplog):

@@ -144,11 +144,13 @@ def test_what_listens_to_tools_changes_nothing(adapter, run: Run):
             self.ended.append(output)
 
     listener = Listener()
-    agent, _ = agent_with([adapter], ask(("fail_with_details", {})))
+    odd = {"runtime": "r", "config": 3, "self": "s", "name": "n"}
+    agent, _ = agent_with([adapter], ask(("fail_with_details", {}), ("reserved", odd)))
     state = run(agent, GO, {**THREAD, "callbacks": [listener]})
-    (found,) = answers(state)
-    assert (found.status, found.artifact) == ("error", {"structured_content": {"tray": 2}})
-    assert len(listener.ended) == 1
+    failed, found = answers(state)
+    assert (failed.status, failed.artifact) == ("error", {"structured_content": {"tray": 2}})
+    assert found.text == "r 3 s n"
+    assert len(listener.ended) == 2
 
 
 def test_the_official_time_server_answers(run: Run):

@@ -282,6 +282,15 @@ def test_middleware_filters_what_toolsets_give_and_the_filter_is_enforced(run: R
     assert answers(state) == ["Error: delete_all is not a valid tool, try one of [add]."]
 
 
+def test_a_middleware_brings_a_toolset_and_needs_no_hook(run: Run):
+    class Discovers(AgentMiddleware):
+        tools = [Source(lambda runtime: [add])]
+
+    agent, model = agent_of([ai(call("add", "c1", a=1, b=2)), "3"], [delete_all], middleware=[Discovers()])
+    assert answers(run(agent, ASK)) == ["3"]
+    assert sorted(model.offered[0]) == ["add", "delete_all"]
+
+
 def test_the_same_tools_are_bound_once_for_many_model_calls():
     bound = []
 
