@@ -11,9 +11,9 @@ thread as a killed process would leave it.
 
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Literal, get_args
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -33,6 +33,9 @@ POINTS: tuple[Point, ...] = get_args(Point)
 - during commit: the result is on its way: the first half of what travels together is recorded, the rest is not.
 - after finish: the result is recorded; nobody has used it yet.
 """
+
+
+_Writes = Sequence[tuple[str, Any]]
 
 
 class Crashed(BaseException):
@@ -57,27 +60,64 @@ def at(
     """
     if point not in POINTS:
         raise DefinitionError(f"crash.at: there is no point {point!r}; the points are {', '.join(POINTS)}")
+    _watch(saver)
     trap = _Trap(point, call_id, kill=kill)
-    put, aput = saver.put_writes, saver.aput_writes
-
-    def put_writes(config: Any, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = "") -> None:
-        trap.before(writes, lambda some: put(config, some, task_id, task_path))
-        put(config, writes, task_id, task_path)
-        trap.after(writes)
-
-    async def aput_writes(config: Any, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = "") -> None:
-        if trap.halves(writes):
-            await aput(config, writes[: len(writes) // 2], task_id, task_path)
-        trap.before(writes, lambda _: None)
-        await aput(config, writes, task_id, task_path)
-        trap.after(writes)
-
-    saver.put_writes, saver.aput_writes = put_writes, aput_writes  # type: ignore[method-assign]
+    token = _TRAP.set(trap)
     try:
         yield
         assert trap.sprung, f"no call came to the point {point!r}"  # noqa: S101 - this is for tests
     finally:
-        del saver.put_writes, saver.aput_writes
+        _TRAP.reset(token)
+
+
+# A context variable, because threads and tasks of a run inherit it: what a run left behind stays dead when the next
+# run, on the same checkpointer, is alive.
+_TRAP: ContextVar["_Trap | None"] = ContextVar("agentkit_crash", default=None)
+
+
+def _watch(saver: BaseCheckpointSaver[Any]) -> None:
+    """Let the traps see what this checkpointer writes. Done once for each; without a trap it changes nothing."""
+    if "put_writes" in vars(saver):
+        return
+    put_writes, aput_writes, put, aput = saver.put_writes, saver.aput_writes, saver.put, saver.aput
+
+    def watched_writes(config: Any, writes: _Writes, *task: Any, **named: Any) -> None:
+        for some, after in _parts(writes):
+            put_writes(config, some, *task, **named)
+            after()
+
+    async def awatched_writes(config: Any, writes: _Writes, *task: Any, **named: Any) -> None:
+        for some, after in _parts(writes):
+            await aput_writes(config, some, *task, **named)
+            after()
+
+    def watched(*args: Any) -> Any:
+        _die_again()
+        return put(*args)
+
+    async def awatched(*args: Any) -> Any:
+        _die_again()
+        return await aput(*args)
+
+    vars(saver).update(put_writes=watched_writes, aput_writes=awatched_writes, put=watched, aput=awatched)
+
+
+def _parts(writes: _Writes) -> Iterator[tuple[_Writes, Callable[[], None]]]:
+    """What really gets written, and what to do after it; raises Crashed, or kills, where the process ends."""
+    trap = _TRAP.get()
+    if trap is None:
+        yield writes, lambda: None
+        return
+    if half := trap.half(writes):
+        yield half, lambda: None
+    trap.before(writes)
+    yield writes, lambda: trap.after(writes)
+
+
+def _die_again() -> None:
+    trap = _TRAP.get()
+    if trap is not None and trap.sprung:
+        raise Crashed(trap.point)
 
 
 def recorded(saver: BaseCheckpointSaver[Any], config: Any) -> list[tuple[str, str]]:
@@ -91,41 +131,37 @@ class _Trap:
     """Watches the events that are written. After it has sprung, the process counts as dead: nothing more is written."""
 
     def __init__(self, point: Point, call_id: str | None, *, kill: bool) -> None:
-        self._point = point
+        self.point = point
+        self.sprung = False
         self._call_id = call_id
         self._kill = kill
-        self._lock = threading.Lock()
-        self.sprung = False
 
-    def before(self, writes: Sequence[tuple[str, Any]], write: Callable[[Sequence[tuple[str, Any]]], None]) -> None:
-        if self.sprung:
-            raise Crashed(self._point)
-        if self._point == "before start" and self._hit(writes, "start"):
-            self._spring()
-        if self._point == "after effect" and self._hit(writes, "finish"):
-            self._spring()
-        if self.halves(writes):
-            write(writes[: len(writes) // 2])
-            self._spring()
+    def half(self, writes: _Writes) -> _Writes:
+        """What still gets through when the process ends in the middle of a write; empty at all other points."""
+        hit = self.point == "during commit" and not self.sprung and self._hit(writes, "finish")
+        return writes[: len(writes) // 2] if hit else ()
 
-    def after(self, writes: Sequence[tuple[str, Any]]) -> None:
-        if self._point == "after start" and self._hit(writes, "start"):
-            self._spring()
-        if self._point == "after finish" and self._hit(writes, "finish"):
+    def before(self, writes: _Writes) -> None:
+        """The events are about to be written."""
+        _die_again()
+        kind = {"before start": "start", "after effect": "finish", "during commit": "finish"}.get(self.point)
+        if kind is not None and self._hit(writes, kind):
             self._spring()
 
-    def halves(self, writes: Sequence[tuple[str, Any]]) -> bool:
-        return self._point == "during commit" and not self.sprung and self._hit(writes, "finish")
+    def after(self, writes: _Writes) -> None:
+        """The events are written."""
+        kind = {"after start": "start", "after finish": "finish"}.get(self.point)
+        if kind is not None and self._hit(writes, kind):
+            self._spring()
 
-    def _hit(self, writes: Sequence[tuple[str, Any]], kind: str) -> bool:
+    def _hit(self, writes: _Writes, kind: str) -> bool:
         return any(
             channel == CHANNEL and value["e"] == kind and self._call_id in (None, value["k"][1])
             for channel, value in writes
         )
 
     def _spring(self) -> None:
-        with self._lock:
-            self.sprung = True
+        self.sprung = True
         if self._kill:
             os.kill(os.getpid(), signal.SIGKILL)
-        raise Crashed(self._point)
+        raise Crashed(self.point)

@@ -23,6 +23,7 @@ from agentkit.errors import ArgumentsError, NotStorableError, PairingError
 from agentkit.tools._attempt import Body, body_story, contained
 from agentkit.tools._errors import ErrorRule, arguments_text, as_langgraph, error_rule
 from agentkit.tools._headless import HeadlessTool
+from agentkit.tools._langgraph import durability_of
 from agentkit.tools._ledger import signature_of
 from agentkit.tools._ledger_io import Ledger
 from agentkit.tools._offered import gone, not_offered
@@ -36,6 +37,7 @@ from agentkit.tools._steps import Story, adrive, drive
 from agentkit.tools._storable import check_storable, serializer_of
 from agentkit.tools._transaction import Transacted
 from agentkit.tools._turn import Muster, Seat, Turn, Until, seat_for
+from agentkit.tools._undurable import Undurable, refused
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +73,7 @@ class Rules:
     wrap: ToolCallWrapper | None
     awrap: AsyncToolCallWrapper | None
     ordered: frozenset[str]  # names of tools whose calls wait for siblings
+    undurable: Undurable = "warn"
     asked: bool = False  # whether toolsets were asked for tools
     unavailable: Exception | None = None  # what a toolset raised when it was asked
 
@@ -312,8 +315,8 @@ def _body(rules: Rules, run: Running, request: ToolCallRequest) -> Story[Any]:
         if rules.unavailable is not None:
             raise rules.unavailable
         offered = rules.known if run.offered is None else run.offered
-        refused = gone if rules.asked and call["name"] in offered else not_offered
-        return refused(run.call, offered)
+        no_tool = gone if rules.asked and call["name"] in offered else not_offered
+        return no_tool(run.call, offered)
     run.tool = tool
     known = rules.known.get(call["name"])
     if known is None or known.tool is not tool:
@@ -321,18 +324,27 @@ def _body(rules: Rules, run: Running, request: ToolCallRequest) -> Story[Any]:
     body: Any = Body(
         plan=known.plan, tool=tool, call=call, runtime=request.runtime, config=run.config, timeout=known.policy.timeout
     )
-    if run.entry is not None:
-        if known.policy.transactional:
+    if run.saver is not None and not isinstance(tool, HeadlessTool):
+        if (unrecorded := (yield from _recorded_start(rules, run, known.policy))) is not None:
+            return unrecorded
+        if run.entry is not None and known.policy.transactional:
             transaction = yield from run.entry.transact()
             request.runtime._transaction = transaction.opened  # noqa: SLF001 - ours
             body = Transacted(body, transaction)
-        if not isinstance(tool, HeadlessTool):
-            try:
-                yield from run.entry.begin(tracked=known.policy.is_tracked)
-            except Exception as error:
-                run.bubble = error
-                raise
     return (yield from body_story(body, known.policy))
+
+
+def _recorded_start(rules: Rules, run: Running, policy: ToolPolicy) -> Story[Outcome | None]:
+    """Record that the body starts now. Where nothing can be recorded, the error result if it must not run so."""
+    if run.entry is None:
+        unrecorded = policy.is_tracked and durability_of(run.config) == "exit"
+        return refused(rules.undurable, run.call) if unrecorded else None
+    try:
+        yield from run.entry.begin(tracked=policy.is_tracked)
+    except Exception as error:
+        run.bubble = error
+        raise
+    return None
 
 
 @dataclass(frozen=True, slots=True)

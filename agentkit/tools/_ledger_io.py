@@ -139,8 +139,8 @@ class Ledger:
             if time.monotonic() > deadline:
                 thread = self.place["configurable"]["thread_id"]
                 raise DatabaseError(
-                    f"thread {thread!r}: the checkpoint that holds these tool calls is not stored after {_PATIENCE:g} s;"
-                    " no tool was started"
+                    f"thread {thread!r}: the checkpoint that holds these tool calls is not stored after "
+                    f"{_PATIENCE:g} s; no tool was started"
                 )
             yield Pause(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)

@@ -3,7 +3,7 @@
     python tests/durability/crash_report.py --kills 240      # the long form: `make crash`
     python tests/durability/crash_report.py --kills 12 --quick
 
-Ends with 1 if agentkit lost or repeated anything. Plain LangChain runs beside it, for comparison, and may do what it does.
+Ends with 1 if agentkit lost or repeated anything. Plain LangChain runs beside it, to compare.
 """
 
 import argparse

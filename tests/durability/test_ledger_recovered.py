@@ -102,8 +102,9 @@ async def test_a_cancelled_run_leaves_a_thread_that_takes_the_next_message(achec
     shop = Shop(acheckpointer, [first, "sorry"])
     running = asyncio.create_task(shop.agent.ainvoke({"messages": [HumanMessage("pay")]}, CONFIG))
     await asyncio.wait_for(shop.hanging.wait(), 10)
-    while not await _recorded(acheckpointer, "finish", "c1"):
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(10):
+        while not await _recorded(acheckpointer, "finish", "c1"):  # noqa: ASYNC110 - a database has no event
+            await asyncio.sleep(0.01)
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running
