@@ -45,6 +45,7 @@ from agentkit.tools._runtime import InjectedState, InjectedStore, ToolRuntime
 from agentkit.tools._sources import Sources, parted
 from agentkit.tools._steps import Story, adrive, drive
 from agentkit.tools._tool import check_unique
+from agentkit.tools._undurable import Undurable, check_undurable
 from agentkit.tools._write import Route, combined, exit_of, routed, stay_behind
 from agentkit.tools.toolsets import Toolset
 
@@ -89,6 +90,8 @@ class ToolNode(Runnable[Any, Any]):
         handle_tool_errors: LangGraph's setting, with its meaning; give one of the two.
         pairing: "strict" (default) raises PairingError, a ValueError, when what was returned does not answer its call
             exactly once, after the batch has settled; "repair" mends it, marks the result and logs.
+        undurable: what to do with tools that must not run twice where a run with a checkpointer keeps no record before
+            it ends (durability "exit"): "warn" (default: run, and log it once), "refuse" (an error result), "allow".
         messages_key: the state key of the messages.
         wrap_tool_call: `(request, handler) -> result`, around every call; sees the tool's exceptions first.
         awrap_tool_call: the same for async runs; without it, the sync one runs off the event loop.
@@ -112,6 +115,7 @@ class ToolNode(Runnable[Any, Any]):
         on_tool_error: OnToolError = _UNSET,
         handle_tool_errors: HandleToolErrors = _UNSET,
         pairing: Pairing = "strict",
+        undurable: Undurable = "warn",
         messages_key: str = "messages",
         wrap_tool_call: ToolCallWrapper | None = None,
         awrap_tool_call: AsyncToolCallWrapper | None = None,
@@ -141,6 +145,7 @@ class ToolNode(Runnable[Any, Any]):
                 else error_rule("report" if on_tool_error is _UNSET else on_tool_error)
             ),
             gate=Gate(pairing=pairing, messages_key=messages_key),
+            undurable=check_undurable(undurable),
             wrap=wrap_tool_call,
             awrap=awrap_tool_call,
             ordered=_ordered(known),
