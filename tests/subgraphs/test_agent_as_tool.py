@@ -151,7 +151,7 @@ def test_a_new_message_instead_of_an_answer_leaves_both_agents_usable(run: Run, 
         output = run(agent, Command(resume=dict.fromkeys(open_.values(), "yes")), THREAD)
         open_ = asked(output)
     assert [r.status for r in results(output)] == ["error", "error", "success", "success"]
-    assert asking.ran == ["one", "two"]
+    assert sorted(asking.ran) == ["one", "two"]
     assert paired(output["messages"])
 
 
