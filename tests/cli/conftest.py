@@ -92,7 +92,8 @@ class Terminal:
 
 
 _ON_TERMINAL = """
-import fcntl, sys, termios
+import fcntl, signal, sys, termios
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background has it ignored
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that ctrl-C on it reaches this process
 from agentkit.cli import main
 sys.exit(main(sys.argv[1:]))
