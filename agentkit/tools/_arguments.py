@@ -4,6 +4,7 @@ A checker is made once per tool and sees what the model gave, nothing else: inje
 copied, and a schema that forbids extra fields does not mind them.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -12,6 +13,8 @@ from pydantic.v1 import BaseModel as BaseModelV1
 
 from agentkit.tools._pydantic_arguments import PydanticCheck, PydanticV1Check
 from agentkit.tools._takes import Takes
+
+logger = logging.getLogger(__name__)
 
 Schema: TypeAlias = type[BaseModel] | type[BaseModelV1] | dict[str, Any]
 Arguments: TypeAlias = dict[str, Any]
@@ -38,8 +41,11 @@ def checker_of(
         return dict
     if isinstance(schema, dict):
         # loaded where the first JSON schema comes: jsonschema takes longer than the rest of this package together
-        from agentkit.tools._json_arguments import JsonCheck
-
+        try:
+            from agentkit.tools._json_arguments import JsonCheck
+        except ImportError as error:  # an installation without its dependencies: like LangChain, do without the check
+            logger.warning("%s is not installed: arguments of tool %r are not checked", error.name, tool)
+            return dict
         return JsonCheck(tool, schema, hidden, takes, needed)
     if issubclass(schema, BaseModelV1):
         return PydanticV1Check(tool, schema, hidden, takes)
