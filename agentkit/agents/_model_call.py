@@ -133,7 +133,7 @@ class _Call:
         return missing_result(message, call)
 
     def recovering(self) -> Story[None]:
-        """Answer calls that were left open with what the thread's ledger knows of them, and keep their state updates."""
+        """Answer calls that were left open with what the ledger knows of them, and keep their state updates."""
         found = yield from recover(self.config, self.unanswered)
         if not found.results:
             return
@@ -179,6 +179,9 @@ class _Call:
         assert self.bound is not None  # noqa: S101 - set by ask, just before
         if self.setup.name:
             output.name = self.setup.name
+        if any(message.id == output.id for message in self.stored):
+            # Some servers count their message ids anew: an answer must not replace an earlier one in the thread.
+            output = output.model_copy(update={"id": None})
         message = _named(output)
         if message.tool_calls:
             self.offered[message.id or ""] = self.bound.offered

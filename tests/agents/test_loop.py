@@ -499,3 +499,12 @@ async def test_callbacks_see_nodes_models_and_tools_and_their_parents(run):
     await run.invoke(agent, HI, {"callbacks": [handler]})
     path = {name: handler.started[parent][0] for name, parent in handler.started.values() if parent}
     assert path == {"model": "LangGraph", "tools": "LangGraph", "chat model": "model", "tool": "tools"}
+
+
+async def test_a_server_that_counts_its_message_ids_anew_replaces_nothing(run, thread):
+    answers = [calls(("add", {"a": 1, "b": 1}), id="m0"), AIMessage("two", id="m1")]
+    agent = create_agent(scripted(*answers, *answers), [add], checkpointer=InMemorySaver())
+    await run.invoke(agent, HI, thread)
+    state = await run.invoke(agent, HI, thread)
+    assert contents(state) == ["hi", "", "2", "two"] * 2
+    assert len({m.id for m in state["messages"]}) == 8
