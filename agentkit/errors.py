@@ -18,7 +18,8 @@
     ├── MissingExtraError (ImportError)   an optional dependency is not installed
     └── DatabaseError                     Postgres cannot be opened or does not do what is needed
 
-Each has a stable `code`, for people who match on it. A message says what is wrong, for which tool and call, and what to do.
+Each has a stable `code`, for people who match on it. A message says what is wrong, for which tool and call, and what
+to do.
 """
 
 __all__ = [
