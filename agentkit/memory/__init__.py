@@ -2,6 +2,7 @@
 
 from agentkit.memory._memory import AsyncMemory, Memory
 from agentkit.memory._middleware import MemoryMiddleware
+from agentkit.memory._offline import OfflineEmbeddings
 from agentkit.memory._open import aopen_memory, database, open_memory
 from agentkit.memory._people import Erased
 from agentkit.memory._saver import AsyncPostgresSaver, PostgresSaver
@@ -19,6 +20,7 @@ __all__ = [
     "InMemoryStore",
     "Memory",
     "MemoryMiddleware",
+    "OfflineEmbeddings",
     "Page",
     "PostgresSaver",
     "PostgresStore",

@@ -123,15 +123,15 @@ def writes_statement(
 def _signed(config: RunnableConfig, metadata: CheckpointMetadata) -> Mapping[str, Any]:
     """Metadata with the user the run acts for, so that a person's threads can be found."""
     # ls_ keys are for traces, which have them already
-    metadata = {key: value for key, value in metadata.items() if not key.startswith("ls_")}
+    kept: dict[str, Any] = {key: value for key, value in metadata.items() if not key.startswith("ls_")}
     run = config["configurable"].get("__pregel_runtime")
     if run is None:
-        return metadata
+        return kept
     try:
         who = identity(_Run(run, config))
     except InjectionError:  # what is no user id is no reason not to store a thread
-        return metadata
-    return {**metadata, USER_KEY: who.id} if who.kind == "user" else metadata
+        return kept
+    return {**kept, USER_KEY: who.id} if who.kind == "user" else kept
 
 
 class _Run:

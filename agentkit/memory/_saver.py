@@ -21,7 +21,7 @@ from psycopg import AsyncCursor, Cursor
 from psycopg.rows import DictRow
 
 from agentkit.errors import ThreadBusyError
-from agentkit.memory import _rows, _threads
+from agentkit.memory import _deltas, _rows, _threads
 from agentkit.memory._drive import adrive, drive
 from agentkit.memory._pool import AsyncPool, Pool, acursor, cursor
 from agentkit.memory._versions import next_version
@@ -110,6 +110,18 @@ class PostgresSaver(OfficialSaver):
         if writes:
             with self._cursor() as cur:
                 cur.execute(*_rows.writes_statement(self.serde, config, writes, task_id, task_path))
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """What delta channels are rebuilt from, see `_deltas`."""
+        thread, ns = _rows.thread_key(config)
+        with self._cursor() as cur:
+            checkpoint = config["configurable"].get("checkpoint_id")
+            if not checkpoint:
+                row = cur.execute(_NEWEST, (thread, ns)).fetchone()
+                checkpoint = (row and row["id"]) or ""
+            return drive(_deltas.histories(self.serde, thread, ns, checkpoint, channels), cur)
 
     def delete_thread(self, thread_id: str) -> None:
         """Deletes all of a thread."""
@@ -263,6 +275,18 @@ class AsyncPostgresSaver(OfficialAsyncSaver):
         if writes:
             async with self._cursor() as cur:
                 await cur.execute(*_rows.writes_statement(self.serde, config, writes, task_id, task_path))
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """What delta channels are rebuilt from, see `_deltas`."""
+        thread, ns = _rows.thread_key(config)
+        async with self._cursor() as cur:
+            checkpoint = config["configurable"].get("checkpoint_id")
+            if not checkpoint:
+                row = await (await cur.execute(_NEWEST, (thread, ns))).fetchone()
+                checkpoint = (row and row["id"]) or ""
+            return await adrive(_deltas.histories(self.serde, thread, ns, checkpoint, channels), cur)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Deletes all of a thread."""

@@ -31,11 +31,51 @@ BEGIN
         VALUES (p_thread, p_ns, p_id, p_parent, p_body, p_meta)
         ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id)
         DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata;
+    PERFORM agentkit_thin(p_thread, p_ns, p_id, s.channel, (p_meta ->> 'step')::float8)
+        FROM unnest(p_channels) AS s(channel) WHERE p_body -> 'channel_values' -> s.channel = 'true'::jsonb;
     RETURN true;
 END $$
 """
 
+# A delta channel is stored whole every so often, and all writes are kept, so an older whole copy only saves time when
+# somebody travels back to it. Each new copy removes the one before it, unless that would leave a gap of more than eight
+# distances to the next older one. What is left grows an eighth as fast, and no replay is longer than that.
+_THIN = """
+CREATE OR REPLACE FUNCTION agentkit_thin(
+    p_thread text, p_ns text, p_id text, p_channel text, p_step float8
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    older record;
+    victim record;
+    place int := 0;
+    oldest float8 := -1;
+BEGIN
+    FOR older IN
+        SELECT c.checkpoint_id, (c.metadata ->> 'step')::float8 AS step,
+            c.checkpoint -> 'channel_versions' ->> p_channel AS version
+        FROM checkpoints c
+        WHERE c.thread_id = p_thread AND c.checkpoint_ns = p_ns AND c.checkpoint_id < p_id
+        AND c.checkpoint -> 'channel_values' -> p_channel = 'true'::jsonb
+        AND EXISTS (
+            SELECT 1 FROM checkpoint_blobs b WHERE b.thread_id = p_thread AND b.checkpoint_ns = p_ns
+            AND b.channel = p_channel AND b.version = c.checkpoint -> 'channel_versions' ->> p_channel
+        )
+        ORDER BY c.checkpoint_id DESC LIMIT 2
+    LOOP
+        place := place + 1;
+        IF place = 1 THEN victim := older; ELSE oldest := older.step; END IF;
+    END LOOP;
+    IF place = 0 THEN RETURN; END IF;
+    IF p_step - oldest > 8.5 * (p_step - victim.step) THEN RETURN; END IF;
+    UPDATE checkpoints SET checkpoint = checkpoint #- ARRAY['channel_values', p_channel]
+        WHERE thread_id = p_thread AND checkpoint_ns = p_ns AND checkpoint_id = victim.checkpoint_id;
+    DELETE FROM checkpoint_blobs
+        WHERE thread_id = p_thread AND checkpoint_ns = p_ns AND channel = p_channel AND version = victim.version;
+END $$
+"""
+
 _OWN = (
+    _THIN,
     _PUT,
     # only servers mark checkpoints with a run; the index is for their rollbacks
     "CREATE INDEX IF NOT EXISTS checkpoints_run_idx ON checkpoints ((metadata ->> 'run_id')) WHERE metadata ? 'run_id'",

@@ -14,6 +14,7 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agentkit.errors import DefinitionError, MissingExtraError, NotStorableError
+from agentkit.memory._squeeze import squeeze, unsqueeze
 
 _KEY_BYTES = (16, 24, 32)
 _NONCE = 12
@@ -30,11 +31,15 @@ class Serializer(JsonPlusSerializer):
         """The object's type tag and bytes. Raises NotStorableError for what would not come back."""
         _check(obj, "the value")
         try:
-            return super().dumps_typed(obj)
+            return squeeze(*super().dumps_typed(obj))
         except NotStorableError:
             raise
         except (TypeError, ValueError) as error:  # MsgpackEncodeError is a TypeError
             raise NotStorableError(f"a {type(obj).__qualname__} cannot be stored: {str(error)[:200]}") from error
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        """The object again."""
+        return super().loads_typed(unsqueeze(*data))
 
 
 def _check(value: Any, path: str) -> None:

@@ -219,8 +219,8 @@ class InMemoryStore(Store):
         words = _rank.by_words(terms, _text.query_terms(op.query or "")) if by != "vector" else []
         near = _near(scope, vectors[0]) if by != "text" else []
         if by == "both":
-            return list(_rank.fused([at for at, _ in words], [at for at, _ in near]))
-        return list(words or near)
+            return list(_rank.fused([(at, share) for at, _, share in words], [(at, 1.0) for at, _ in near]))
+        return [(at, score) for at, score, _ in words] if by == "text" else list(near)
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         found = {

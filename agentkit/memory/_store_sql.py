@@ -212,7 +212,10 @@ def _search(op: SearchOp, by: By | None) -> Steps[list[Result]]:
         words = yield from _by_words(where, params, op.query, many, 0)
         near = yield from _by_vector(where, params, op.query, many, 0)
         by_key = {(row["prefix"], row["key"]): row for row in (*near, *words)}
-        ranked = _rank.fused(*([(row["prefix"], row["key"]) for row in ranking] for ranking in (words, near)))
+        ranked = _rank.fused(
+            [((row["prefix"], row["key"]), row["share"]) for row in words],
+            [((row["prefix"], row["key"]), 1.0) for row in near],
+        )
         window = ranked[op.offset : op.offset + op.limit]
         rows = [by_key[at] for at, _ in window]
         found = [search_item(_item(by_key[at]), score) for at, score in window]
@@ -245,15 +248,19 @@ def _by_words(where: str, params: Sequence[Any], query: str, limit: int, offset:
     ), weight AS (
         SELECT hit.term, ln(1 + (scope.n - count(*) + 0.5) / (count(*) + 0.5)) AS worth
         FROM hit, scope GROUP BY hit.term, scope.n
+    ), asked AS (
+        -- terms that no item has count too: they were asked for
+        SELECT sum(coalesce(weight.worth, ln(1 + (scope.n + 0.5) / 0.5))) AS worth
+        FROM scope, unnest(%s::text[]) AS q(term) LEFT JOIN weight ON weight.term = q.term
     ), total AS (
         SELECT hit.prefix, hit.key, sum(weight.worth) AS worth FROM hit JOIN weight USING (term)
         GROUP BY hit.prefix, hit.key
     )
-    SELECT {_COLUMNS}, (total.worth * {factor})::float8 AS score
-    FROM total JOIN store USING (prefix, key), scope
+    SELECT {_COLUMNS}, (total.worth * {factor})::float8 AS score, (total.worth / asked.worth)::float8 AS share
+    FROM total JOIN store USING (prefix, key), scope, asked
     ORDER BY score DESC, store.updated_at DESC, {_ORDER} LIMIT %s OFFSET %s
     """
-    rows: list[DictRow] = yield Ask(sql, [*params, terms, terms, *params, limit, offset])
+    rows: list[DictRow] = yield Ask(sql, [*params, terms, terms, *params, terms, limit, offset])
     return rows
 
 

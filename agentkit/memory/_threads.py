@@ -217,15 +217,15 @@ def needed(rows: Sequence[DictRow], chosen: Sequence[DictRow], blobs: Collection
     and all writes since. So that chain stays.
     """
     by_id: Mapping[str, DictRow] = {row["id"]: row for row in rows}
+    # of all rows: one that had a channel whole says nothing about it, and may have lost it since (see agentkit_thin)
+    deltas = {channel for row in rows for channel in row["deltas"] or ()}
     keep: set[str] = set()
     for row in chosen:
         keep.add(row["id"])
         if row["needs_parent"] and row["parent"]:
             keep.add(row["parent"])
         versions = row["versions"] or {}
-        missing = {
-            channel for channel in row["deltas"] or () if channel in versions and not _whole(row, channel, blobs)
-        }
+        missing = {channel for channel in deltas if channel in versions and not _whole(row, channel, blobs)}
         parent = row["parent"]
         while missing and parent in by_id:
             keep.add(parent)
