@@ -92,7 +92,7 @@ def _served(start: Path) -> dict[str, str]:
         raise Stop(
             f'{file} is no langgraph.json: {first_line(error)}; its graphs are {{"name": "./file.py:graph"}}'
         ) from error
-    return {name: str(file.parent / path) if path.startswith(".") else path for name, path in paths.items()}
+    return {name: str(file.parent / path) if "/" in path or ".py:" in path else path for name, path in paths.items()}
 
 
 def _from_file(path: Path, name: str | None) -> Source:

@@ -17,11 +17,13 @@ __all__ = ["import_file", "import_named"]
 
 
 def import_named(name: str) -> ModuleType:
-    """The module of that dotted name.
+    """The module of that dotted name; one in the folder we were started in comes after installed ones.
 
     Raises:
         Stop: there is none, or it raises.
     """
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
     return _told(name, lambda: importlib.import_module(name))
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from agentkit.cli import _threads_repair
 from agentkit.cli._failures import Stop
 
 __all__ = ["app"]
@@ -45,6 +46,10 @@ def list_threads(
     ]
     View().table(heads, rows)
     return 0
+
+
+app.command()(_threads_repair.check)
+app.command()(_threads_repair.repair)
 
 
 @app.command()

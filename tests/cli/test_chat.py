@@ -1,5 +1,6 @@
 import json
 import re
+import sys
 
 
 def test_lines_from_a_pipe_are_answered_and_remembered_in_another_conversation(agentkit):
@@ -77,11 +78,11 @@ def test_a_graph_is_found_by_file_by_module_and_by_its_name_in_langgraph_json(ag
     (tmp_path / "mine.py").write_text(GRAPHS, encoding="utf-8")
     (tmp_path / "langgraph.json").write_text(
         json.dumps(
-            {"dependencies": ["."], "graphs": {"mine": "./mine.py:compiled", "plain": {"path": "./mine.py:plain"}}}
+            {"dependencies": ["."], "graphs": {"mine": "./mine.py:compiled", "plain": {"path": "mine.py:plain"}}}
         )
     )
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if each])  # as for an installed command
     for name in (
         "mine",
         "plain",
