@@ -1,7 +1,8 @@
 """What the rehearsal model says: results put into a sentence, in the language of the question."""
 
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from langchain_core.messages import ToolMessage
@@ -100,12 +101,18 @@ def small_talk(text: str, language: Language) -> str | None:
     return None
 
 
-def nothing_fits(offered: Iterable[str], language: Language) -> str:
+def nothing_fits(offered: Mapping[str, Mapping[str, Any]], language: Language) -> str:
     """What the model can do, shown by examples for the tools it was offered."""
-    names = set(offered)
-    examples = [kind.example for kind in KINDS if kind.tool in names and kind.purpose in {"", *names}]
-    examples += [f'call {name} {{"argument": "value"}}' for name in sorted(names - {kind.tool for kind in KINDS})[:5]]
+    examples = [kind.example for kind in KINDS if kind.tool in offered and kind.purpose in {"", *offered}]
+    other = [name for name in offered if name not in {kind.tool for kind in KINDS}]
+    examples += [_spelled(name, offered[name]) for name in other[:5]]
     return "\n".join([_LOST[language], *(f"- {example}" for example in examples or ["hello"])])
+
+
+def _spelled(name: str, tool: Mapping[str, Any]) -> str:
+    schema = tool.get("parameters") or {}
+    wanted = schema.get("required") or list(schema.get("properties") or {})[:1]
+    return f"call {name} {json.dumps(dict.fromkeys(wanted, '...'), ensure_ascii=False)}"
 
 
 def not_offered(tools: Sequence[str], language: Language) -> str:

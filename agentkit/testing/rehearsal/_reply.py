@@ -86,9 +86,11 @@ def _first(question: _Question) -> AIMessage:
     language = _answers.language_of(question.text)
     if calls := [_call(want.tool, want.args) for want in question.wants if question.possible(want)]:
         return AIMessage("", tool_calls=calls)
-    if question.wants:
-        return AIMessage(_answers.not_offered(question.missing(), language))
-    return AIMessage(_talk(question.text) or _answers.nothing_fits(question.offered, language))
+    lines = [_answers.not_offered(question.missing(), language)] if question.wants else []
+    talk = None if question.wants else _talk(question.text)
+    if talk or not lines or question.offered:
+        lines.append(talk or _answers.nothing_fits(question.offered, language))
+    return AIMessage("\n".join(lines))
 
 
 def _forgetting(question: _Question) -> AIMessage | None:

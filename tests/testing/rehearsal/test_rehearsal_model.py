@@ -119,6 +119,9 @@ def test_any_bound_tool_is_called_by_its_name():
     assert asked('call get_weather {"city": "Paris"}', ["get_weather"]) == [("get_weather", {"city": "Paris"})]
     assert asked('call get_weather {"city": "Paris"}', ["calculate"]) == []
     assert asked('call get_weather {"city": ', ["get_weather"]) == []
+    answer = RehearsalModel().bind_tools([named("get_weather")]).invoke("what is 12*7?").text
+    assert answer.splitlines()[0] == "That needs a tool I was not offered: calculate"
+    assert answer.splitlines()[-1] == '- call get_weather {"x": "..."}'
 
 
 def test_results_become_an_answer_in_the_language_of_the_question():
