@@ -114,7 +114,7 @@ class _Call:
         self.stored: list[Any] = state["messages"]
         self.unanswered: list[Open] = []
         self.messages, faults = repair_history(self.stored, self._unanswered)
-        self.repairs = _changes(self.stored, self.messages) if faults else []
+        self.repairs = changes(self.stored, self.messages) if faults else []
         self.repaired = self.messages
         self.recovered: Sequence[Command[Any]] = ()
         self.offer = setup.offer
@@ -142,7 +142,7 @@ class _Call:
             return found.results.get((message.id or "", call["id"] or "")) or self._missing(message, call)
 
         self.messages, _ = repair_history(self.stored, answer)
-        self.repairs = _changes(self.stored, self.messages)
+        self.repairs = changes(self.stored, self.messages)
         self.recovered = found.updates
 
     def asking(self, sources: Sources) -> Story[Offer]:
@@ -272,7 +272,7 @@ def _named(message: AIMessage) -> AIMessage:
     return ensure_call_ids(message)
 
 
-def _changes(stored: list[Any], repaired: list[Any]) -> list[BaseMessage]:
+def changes(stored: list[Any], repaired: list[Any]) -> list[BaseMessage]:
     """What to write so that the reducer turns `stored` into `repaired`: messages that go, and those that are new."""
     before = {id(message) for message in stored}
     kept_ids = {message.id for message in repaired}
