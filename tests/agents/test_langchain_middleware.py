@@ -1,5 +1,8 @@
 """LangChain's own middleware, unchanged, in our agent."""
 
+import subprocess
+import sys
+
 import pytest
 from langchain.agents.middleware import AgentMiddleware as LangChainsMiddleware
 from langchain.agents.middleware import (
@@ -226,3 +229,22 @@ async def test_their_strategies_and_errors_are_taken(run):
     )
     with pytest.raises(LangChainsError):
         await run.invoke(agent, HI)
+
+
+def test_their_middleware_can_be_imported_under_our_name():
+    from agentkit.agents import middleware
+    from agentkit.agents.middleware import TodoListMiddleware as SameClass
+
+    assert SameClass is TodoListMiddleware
+    assert not hasattr(middleware, "NoSuchMiddleware")
+    assert middleware.AgentMiddleware is AgentMiddleware
+
+
+def test_their_middleware_is_not_loaded_before_it_is_asked_for():
+    script = (
+        "import sys; import agentkit.agents.middleware as m; from agentkit.agents import create_agent; "
+        "assert 'langchain' not in sys.modules; sys.modules['langchain'] = None\n"
+        "try: m.PIIMiddleware\nexcept AttributeError as error: print(error)"
+    )
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "agentkit[models]" in shown.stdout

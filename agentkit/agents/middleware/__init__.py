@@ -1,7 +1,8 @@
 """Middleware: hooks into an agent's loop, as classes or as decorated functions.
 
-LangChain's own middleware (PII, to-do lists, summaries, fallbacks …) runs in agentkit unchanged; import it from
-`langchain.agents.middleware`. What is here is what agents need to keep agentkit's laws.
+LangChain's own middleware (PII, to-do lists, summaries, fallbacks …) runs in agentkit unchanged. Its names can be
+imported from here too, where LangChain is installed (the extra `models`). What is defined here is what agents need to
+keep agentkit's laws.
 """
 
 from langgraph.runtime import Runtime
@@ -20,6 +21,7 @@ from agentkit.agents.middleware._decorators import (
     wrap_model_call,
     wrap_tool_call,
 )
+from agentkit.agents.middleware._langchain import __getattr__ as __getattr__  # the names that are not defined here
 from agentkit.agents.middleware.types import (
     AgentMiddleware,
     AgentState,
