@@ -130,7 +130,8 @@ def _opened(graph: Pregel[Any, Any, Any, Any], thread_id: str) -> tuple[BaseChec
     state = graph.get_state({"configurable": {"thread_id": thread_id}})
     if not state.created_at:
         raise LookupError(f"there is no thread {thread_id!r}")
-    return saver, state
+    # by its id, the checkpoint as it is stored: update_state does not take along what finished tasks have written
+    return saver, graph.get_state(state.config)
 
 
 def _heads(saver: BaseCheckpointSaver[Any], thread_id: str) -> dict[str, dict[Key, Record]]:
