@@ -11,7 +11,7 @@ from langgraph.types import Command
 
 from agentkit.cli._failures import Stop
 from agentkit.cli._questions import Questions
-from agentkit.cli._turn import AnyGraph, run_turn
+from agentkit.cli._turn import AnyGraph, keys, run_turn
 from agentkit.cli._view import View, short
 from agentkit.memory import AsyncMemory
 from agentkit.tools import identity
@@ -27,6 +27,7 @@ class Session:
     def __init__(self, *, graph: AnyGraph, memory: AsyncMemory, view: View, user: str) -> None:
         self._graph, self._memory, self._view, self._user = graph, memory, view, user
         self.thread = _new_id()
+        self._shown: set[str] = set()
         self._questions = Questions([])
         self.left = False
 
@@ -54,7 +55,7 @@ class Session:
 
     async def _run(self, given: dict[str, Any] | Command[Any]) -> None:
         self._questions = Questions([])  # a turn that fails or is stopped leaves nothing half answered
-        self._ask(Questions(await run_turn(self._graph, given, self._config, self._view)))
+        self._ask(Questions(await run_turn(self._graph, given, self._config, self._view, self._shown)))
 
     def _ask(self, questions: Questions) -> None:
         self._questions = questions
@@ -78,6 +79,7 @@ class Session:
             raise Stop(f"{len(found)} threads start with {wanted}; give more of the id")
         self.thread = found[0]
         messages = await self._messages(self.thread)
+        self._shown = {key for message in messages for key in keys(message)}
         self._view.say(f"thread {self.thread}, {len(messages)} messages; /history shows them", "dim")
         state = await self._graph.aget_state(self._config)
         self._ask(Questions(list(state.interrupts)))
@@ -89,7 +91,7 @@ class Session:
             self._view.say(str(error), "red")
 
     async def _new(self, _rest: str) -> None:
-        self.thread, self._questions = _new_id(), Questions([])
+        self.thread, self._shown, self._questions = _new_id(), set(), Questions([])
         self._view.say(f"new thread {self.thread}", "dim")
 
     async def _list(self, _rest: str) -> None:

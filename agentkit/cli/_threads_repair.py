@@ -63,9 +63,7 @@ def repair(
     graph: Graph = None,
     give_up: Annotated[
         bool,
-        typer.Option(
-            "--give-up", help="Close also calls that a resumed run would go on with, and their questions."
-        ),
+        typer.Option("--give-up", help="Close also calls that a resumed run would go on with, and their questions."),
     ] = False,
     debug: Debug = False,  # noqa: ARG001  as above
 ) -> int:

@@ -206,3 +206,40 @@ locate = tool(
 def build(model, checkpointer=None, store=None):
     return create_agent(model, [locate], checkpointer=checkpointer, store=store)
 """
+
+
+def test_agents_inside_a_graph_show_their_calls_as_they_run_and_agents_inside_tools_stay_silent(agentkit, tmp_path):
+    (tmp_path / "nested.py").write_text(NESTED, encoding="utf-8")
+    said = agentkit("chat", f"{tmp_path}/nested.py", lines='call expert {"question": "what is 12*7?"}\nhello\n')
+    assert [re.sub(r"  \d+\.\d s$", "", line) for line in said.out.splitlines()[2:]] == [
+        '· expert(question="what is 12*7?")',
+        '✓ expert(question="what is 12*7?") → 12*7 = 84',
+        "expert: 12*7 = 84",
+        "> hello",  # and nothing of the first turn again, though the node writes the whole history
+        "Hello! What shall I look up, work out or remember?",
+    ]
+    later = agentkit("chat", f"{tmp_path}/nested.py", "--resume", "last", lines="hello\n")
+    assert "expert(" not in later.out
+
+
+NESTED = '''
+from agentkit import AgentState, create_agent, tool
+from langgraph.graph import StateGraph
+
+@tool
+def calculate(expression: str) -> str:
+    """Multiply."""
+    return "84"
+
+def build(model, checkpointer=None, store=None):
+    inner = create_agent(model, [calculate])
+
+    @tool
+    async def expert(question: str) -> str:
+        """Ask the expert."""
+        return (await inner.ainvoke({"messages": [("user", question)]}))["messages"][-1].text
+
+    outer = create_agent(model, [expert])
+    graph = StateGraph(AgentState).add_node("agent", outer).set_entry_point("agent")
+    return graph.compile(checkpointer=checkpointer, store=store)
+'''
