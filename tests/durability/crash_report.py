@@ -200,6 +200,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=240, help="for agentkit, over all scenarios")
     parser.add_argument("--quick", action="store_true", help="one durability per place, and plain LangChain once")
+    parser.add_argument("--only-ours", action="store_true", help="without plain LangChain beside it")
     parser.add_argument("--seed", type=int, default=None)
     given = parser.parse_args()
     random.seed(given.seed)
@@ -208,6 +209,8 @@ def main() -> int:
         kinds = [("agent", False, "async"), ("subgraph", True, "sync"), ("in a tool", True, "async")]
     each = -(-given.kills // len(kinds))
     compared = [("agent", False, "async")] if given.quick else [k for k in kinds if k[2] == "async"]
+    if given.only_ours:
+        compared = []
     print(HEAD, flush=True)
     wrong, total = 0, Tally()
     with postgres() as server:

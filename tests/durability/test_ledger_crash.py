@@ -1,0 +1,29 @@
+"""Real processes, really killed. The long form is `make crash`; its table is printed with -s."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPORT = Path(__file__).parent / "crash_report.py"
+
+
+def report(*arguments: str, timeout: float) -> str:
+    done = subprocess.run(
+        [sys.executable, str(REPORT), *arguments], check=False, capture_output=True, text=True, timeout=timeout
+    )
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    return done.stdout
+
+
+def test_killed_processes_lose_and_repeat_nothing() -> None:
+    table = report("--kills", "9", "--quick", "--only-ours", timeout=100)
+    assert "0 scenarios with something lost or repeated" in table
+
+
+@pytest.mark.crash
+def test_hundreds_of_killed_processes_lose_and_repeat_nothing() -> None:
+    table = report("--kills", "240", timeout=1700)
+    assert "agentkit: 240 kills, 0 scenarios with something lost or repeated" in table
