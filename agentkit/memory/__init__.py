@@ -11,6 +11,7 @@ from agentkit.memory._store_base import Page, Store
 from agentkit.memory._store_memory import InMemoryStore
 from agentkit.memory._threads import Retained, ThreadSize
 from agentkit.memory._tools import forget, memory_tools, recall, remember
+from agentkit.memory._writers import aone_writer, one_writer
 
 __all__ = [
     "AsyncMemory",
@@ -27,10 +28,12 @@ __all__ = [
     "Retained",
     "Store",
     "ThreadSize",
+    "aone_writer",
     "aopen_memory",
     "database",
     "forget",
     "memory_tools",
+    "one_writer",
     "open_memory",
     "recall",
     "remember",

@@ -5,6 +5,7 @@ from agentkit.tools._identity import identity
 from agentkit.tools._implement import Implementation, arun_headless, implement, run_headless
 from agentkit.tools._offered import OFFERED_KEY
 from agentkit.tools._policy import ToolPolicy, policy_of, with_policy
+from agentkit.tools._recovery import RERUN
 from agentkit.tools._routing import fan_out, tools_condition
 from agentkit.tools._runtime import (
     BaseTool,
@@ -22,6 +23,7 @@ from agentkit.tools.tool_node import ToolCallRequest, ToolNode
 
 __all__ = [
     "OFFERED_KEY",
+    "RERUN",
     "BaseTool",
     "HeadlessRequest",
     "HeadlessTool",

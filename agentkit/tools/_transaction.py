@@ -42,7 +42,7 @@ class Transaction:
     def __init__(self, ledger: Ledger, name: str) -> None:
         self._ledger = ledger
         self._name = name
-        self._source: _Source | None = None
+        self._source: Source | None = None
         self._conn: Any = None
         self._pool: Any = None
         self._rows: Any = None
@@ -57,7 +57,7 @@ class Transaction:
     def opened(self) -> "Transaction":
         """What `runtime.transaction()` gives. Raises InjectionError where there is no Postgres."""
         if self._source is None:
-            self._source = _source_of(self._ledger.saver)
+            self._source = source_of(self._ledger.saver)
         return self
 
     # --- for tools -----------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ class Transaction:
         from psycopg.rows import tuple_row
 
         self._refuse_when_over()
-        source = self._source or _source_of(self._ledger.saver)
+        source = self._source or source_of(self._ledger.saver)
         conn = source.pool.getconn() if source.has_pool(asynchronous=False) else None
         if conn is None:
             conn = Connection.connect(source.conninfo, **source.kwargs)
@@ -214,7 +214,7 @@ class Transaction:
         from psycopg.rows import tuple_row
 
         self._refuse_when_over()
-        source = self._source or _source_of(self._ledger.saver)
+        source = self._source or source_of(self._ledger.saver)
         conn = await source.pool.getconn() if source.has_pool(asynchronous=True) else None
         if conn is None:
             conn = await AsyncConnection.connect(source.conninfo, **source.kwargs)
@@ -256,7 +256,7 @@ def _may_still_run(error: BaseException) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Source:
+class Source:
     """Where connections to a saver's database come from: its pool, or new ones made as its own was."""
 
     pool: Any
@@ -271,7 +271,7 @@ class _Source:
         return isinstance(self.pool, AsyncConnectionPool if asynchronous else ConnectionPool)
 
 
-def _source_of(saver: BaseCheckpointSaver[Any]) -> _Source:
+def source_of(saver: BaseCheckpointSaver[Any]) -> Source:
     """The database behind a saver. Raises InjectionError where it is no Postgres."""
     from psycopg import AsyncConnection, Connection
     from psycopg.conninfo import make_conninfo
@@ -281,11 +281,11 @@ def _source_of(saver: BaseCheckpointSaver[Any]) -> _Source:
     prelude = str(getattr(saver, "prelude", ""))
     if isinstance(conn, ConnectionPool | AsyncConnectionPool):
         kwargs = {**(conn.kwargs if isinstance(conn.kwargs, dict) else {}), "autocommit": True}
-        return _Source(pool=conn, conninfo=str(conn.conninfo), kwargs=kwargs, prelude=prelude)
+        return Source(pool=conn, conninfo=str(conn.conninfo), kwargs=kwargs, prelude=prelude)
     if isinstance(conn, Connection | AsyncConnection):
         secret = {"password": conn.info.password} if conn.info.password else {}
         conninfo = make_conninfo(conn.info.dsn, **secret)
-        return _Source(pool=None, conninfo=conninfo, kwargs={"autocommit": True}, prelude=prelude)
+        return Source(pool=None, conninfo=conninfo, kwargs={"autocommit": True}, prelude=prelude)
     raise InjectionError(
         f"a transaction needs a Postgres checkpointer, and this run has a {type(saver).__name__}; "
         "use agentkit.memory.open_memory(), or PostgresSaver / AsyncPostgresSaver of langgraph"
