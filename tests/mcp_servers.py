@@ -16,16 +16,37 @@ from langgraph.checkpoint.memory import InMemorySaver
 from agentkit.agents import create_agent
 from agentkit.testing import ScriptedModel, StrictModel
 
-WORKSHOP = str(Path(__file__).parent / "mcp" / "workshop.py")
-COMMAND = [sys.executable, WORKSHOP, "stdio"]
+HERE = Path(__file__).parent / "mcp"
+WORKSHOP = str(HERE / "workshop.py")
+START = [sys.executable, "-I", "-S", str(HERE / "start.py"), "workshop.py"]
+COMMAND = [*START, "stdio"]
 TIME = [str(Path(sys.executable).with_name("mcp-server-time")), "--local-timezone", "UTC"]
+
+
+@contextmanager
+def zygote() -> Iterator[None]:
+    """While it is there, the workshop starts in a moment; see `mcp/start.py`."""
+    path = Path(f"/tmp/agentkit-zygote-{os.getpid()}")
+    path.unlink(missing_ok=True)
+    words = [sys.executable, str(HERE / "zygote.py"), str(path)]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield
+    finally:
+        process.stdin.close()
+        process.stdout.close()
+        process.wait(10)
+        path.unlink(missing_ok=True)
 
 
 @contextmanager
 def over_http(port: int = 0, **env: str) -> Iterator[Any]:
     """The workshop over streamable HTTP: `url`, `port`, `process`."""
     process = subprocess.Popen(
-        [sys.executable, WORKSHOP, "http"],
+        [*START, "http"],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "WORKSHOP_PORT": str(port), **env},

@@ -192,6 +192,8 @@ def _name_of(transport: Any) -> str:
     if server := getattr(transport, "server", None):
         return str(getattr(server, "name", "") or "server")
     if command := getattr(transport, "command", None):
+        if "-m" in transport.args[:-1]:
+            return str(transport.args[transport.args.index("-m") + 1])
         script = next((arg for arg in transport.args if arg.endswith((".py", ".js"))), command)
         return Path(script).stem
     return "server"

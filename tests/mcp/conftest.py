@@ -6,6 +6,13 @@ from typing import Any
 
 import pytest
 from batches import Run
+from mcp_servers import zygote
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_starts():
+    with zygote():
+        yield
 
 
 @pytest.fixture(params=["sync", "async"])

@@ -233,7 +233,7 @@ def test_pinned_tools_that_change_are_refused_with_a_diff_until_they_are_accepte
 
     def adapter(description, tools="0"):
         env = {"WORKSHOP_DESCRIPTION": description, "WORKSHOP_TOOLS": tools}
-        return MCPAdapter(COMMAND, env=env, pin=pin)
+        return MCPAdapter(COMMAND, env=env, pin=pin, name="workshop")
 
     with adapter("Describe a thing.") as first:
         assert "describe" in names(first)

@@ -98,15 +98,13 @@ def test_an_adapter_that_nobody_holds_closes_its_connections():
 def test_the_end_of_the_program_ends_the_servers(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
-        "import sys, warnings\n"
-        "warnings.simplefilter('error')\n"
         "from agentkit.mcp import MCPAdapter\n"
         f"adapter = MCPAdapter({COMMAND!r})\n"
         "tools = {t.name: t for t in adapter.tools()}\n"
         "print(tools['process_id'].invoke({})[0]['text'])\n",
         encoding="utf-8",
     )
-    done = subprocess.run([sys.executable, "-X", "dev", str(program)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-W", "error", str(program)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert "Warning" not in done.stderr

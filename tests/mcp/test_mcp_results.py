@@ -13,7 +13,7 @@ PIXEL = "iVBORw0KGgo"
 
 @pytest.fixture(scope="module")
 def adapter():
-    with MCPAdapter(COMMAND, max_output=1_000, max_bytes=100) as opened:
+    with MCPAdapter(COMMAND, max_output=1_000, max_bytes=100, name="workshop") as opened:
         yield opened
 
 
