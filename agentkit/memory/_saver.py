@@ -23,6 +23,7 @@ from psycopg.rows import DictRow
 from agentkit.errors import ThreadBusyError
 from agentkit.memory import _deltas, _rows, _threads
 from agentkit.memory._drive import adrive, drive
+from agentkit.memory._patience import apatient, patient
 from agentkit.memory._pool import AsyncPool, Pool, acursor, cursor
 from agentkit.memory._versions import next_version
 
@@ -59,6 +60,7 @@ class PostgresSaver(OfficialSaver):
         with cursor(self.conn, self.prelude, transaction=pipeline) as cur:
             yield cur
 
+    @patient
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint `config` names, else the newest of its thread and namespace; None if there is none."""
         thread, ns = _rows.thread_key(config)
@@ -73,6 +75,7 @@ class PostgresSaver(OfficialSaver):
             self._runs.saw(run, config, newest)
         return found
 
+    @patient
     def put(
         self,
         config: RunnableConfig,
@@ -103,6 +106,7 @@ class PostgresSaver(OfficialSaver):
         """Whether this object knows, without asking the database, that the checkpoint `config` names is stored."""
         return self._runs.hold(config)
 
+    @patient
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
@@ -111,6 +115,7 @@ class PostgresSaver(OfficialSaver):
             with self._cursor() as cur:
                 cur.execute(*_rows.writes_statement(self.serde, config, writes, task_id, task_path))
 
+    @patient
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
@@ -224,6 +229,7 @@ class AsyncPostgresSaver(OfficialAsyncSaver):
         async with acursor(self.conn, self.prelude, transaction=pipeline) as cur:
             yield cur
 
+    @apatient
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint `config` names, else the newest of its thread and namespace; None if there is none."""
         thread, ns = _rows.thread_key(config)
@@ -238,6 +244,7 @@ class AsyncPostgresSaver(OfficialAsyncSaver):
             self._runs.saw(run, config, newest)
         return found
 
+    @apatient
     async def aput(
         self,
         config: RunnableConfig,
@@ -268,6 +275,7 @@ class AsyncPostgresSaver(OfficialAsyncSaver):
         """Whether this object knows, without asking the database, that the checkpoint `config` names is stored."""
         return self._runs.hold(config)
 
+    @apatient
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
@@ -276,6 +284,7 @@ class AsyncPostgresSaver(OfficialAsyncSaver):
             async with self._cursor() as cur:
                 await cur.execute(*_rows.writes_statement(self.serde, config, writes, task_id, task_path))
 
+    @apatient
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:

@@ -34,7 +34,7 @@ def prepare(wanted: Wanted, dims: int | None = None) -> None:
             with conn.transaction():
                 conn.execute(wanted.prelude or "SELECT 1")
                 _check_writable(conn)
-                versions = {step.table: _version(conn, step) for step in steps}
+                versions = {step.table: _version(conn, wanted, step) for step in steps}
             if any(versions[step.table] < len(step.statements) for step in steps):
                 _make(conn, wanted, steps)
             if dims is not None:
@@ -79,12 +79,13 @@ def _check_writable(conn: Conn) -> None:
         raise _read_only()
 
 
-def _version(conn: Conn, step: Steps) -> int:
-    """How many of the steps' statements have been run here."""
-    there = conn.execute("SELECT to_regclass(%s) AS name", (step.table,)).fetchone()
+def _version(conn: Conn, wanted: Wanted, step: Steps) -> int:
+    """How many of the steps' statements have been run here; in this schema, not in one that the path falls back to."""
+    table = sql.Identifier(*([wanted.schema] if wanted.schema is not None else []), step.table)
+    there = conn.execute("SELECT to_regclass(%s) AS name", (table.as_string(conn),)).fetchone()
     if there is None or there["name"] is None:
         return 0
-    row = conn.execute(sql.SQL("SELECT max(v) AS v FROM {}").format(sql.Identifier(step.table))).fetchone()
+    row = conn.execute(sql.SQL("SELECT max(v) AS v FROM {}").format(table)).fetchone()
     done = 0 if row is None or row["v"] is None else int(row["v"]) + 1
     if done > len(step.statements):
         raise DatabaseError(
@@ -99,13 +100,15 @@ def _make(conn: Conn, wanted: Wanted, steps: tuple[Steps, ...]) -> None:
         conn.execute(f"SET LOCAL lock_timeout = '{WAIT}s'")
         # a transaction's lock, not a session's: a pooler gives sessions to others in between
         conn.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        # an advisory lock does not make the session hear of what others made meanwhile; opening a table does
+        conn.execute("SELECT 1 FROM pg_namespace LIMIT 1")
         if wanted.schema is not None:
             conn.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(wanted.schema)))
         conn.execute(wanted.prelude or "SELECT 1")
         for step in steps:
             table = sql.Identifier(step.table)
             conn.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} (v integer PRIMARY KEY)").format(table))
-            for v in range(_version(conn, step), len(step.statements)):
+            for v in range(_version(conn, wanted, step), len(step.statements)):
                 conn.execute(step.statements[v].encode(), prepare=False)
                 conn.execute(sql.SQL("INSERT INTO {} (v) VALUES (%s)").format(table), (v,))
             if step.table == "store_migrations":

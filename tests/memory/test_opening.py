@@ -125,7 +125,7 @@ async def test_the_savers_hold_no_lock_around_their_pool(fresh_postgres_url):
 
 
 def test_a_schema_keeps_everything_apart(fresh_postgres_url):
-    with open_memory(fresh_postgres_url, schema="Team A") as one, open_memory(fresh_postgres_url) as other:
+    with open_memory(fresh_postgres_url) as other, open_memory(fresh_postgres_url, schema="Team A") as one:
         one.store.put(("a",), "k", {"v": 1})
         assert other.store.get(("a",), "k") is None
         assert one.store.get(("a",), "k").value == {"v": 1}
