@@ -111,9 +111,7 @@ def main() -> int:
         missed += ratio > bound
         kind = "async" if is_async else "sync"
         verdict = "" if ratio <= bound else "  MISSED"
-        print(
-            f"{kind:5} turn with {count:3} calls: {mine:8.0f} / {their:8.0f} us = {ratio:.2f} (at most {bound}){verdict}"
-        )
+        print(f"{kind:5} turn with {count:3} calls: {mine:8.0f} / {their:8.0f} us = {ratio:.2f} <= {bound}{verdict}")
     return 0 if "--strict" not in sys.argv else int(bool(missed))
 
 
