@@ -67,9 +67,16 @@ def state_of(config: RunnableConfig) -> Any:
 
 
 def checkpointer_of(config: RunnableConfig) -> BaseCheckpointSaver[Any] | None:
-    """The saver that keeps this run, or None."""
-    saver = config.get(CONF, {}).get(_CHECKPOINTER)
-    return saver if isinstance(saver, BaseCheckpointSaver) else None
+    """The saver that keeps the graph which the node with this config belongs to, or None.
+
+    A subgraph compiled with `checkpointer=False` keeps nothing, though its config still names its parent's saver.
+    """
+    conf = config.get(CONF, {})
+    saver = conf.get(_CHECKPOINTER)
+    if not isinstance(saver, BaseCheckpointSaver):
+        return None
+    loop = getattr(getattr(conf.get(_CALL), "keywords", {}).get("schedule_task"), "__self__", None)
+    return saver if getattr(loop, "checkpointer", saver) is not None else None
 
 
 def durability_of(config: RunnableConfig) -> str:

@@ -76,9 +76,9 @@ class Record:
         """The record with one more event."""
         kind, attempt = event["e"], event.get("a", 0)
         if kind == "finish":
-            if self.items is not None:
-                return self
             sign, since = event.get("s", ""), event.get("t", 0.0)
+            if self.items is not None and self.since <= since:  # two processes ran it: the first to finish counts
+                return self
             return replace(self, items=event["o"], result=event.get("r"), signature=sign, since=since)
         if kind == "suspend":
             return replace(self, ended=self.ended | {attempt})
@@ -86,6 +86,8 @@ class Record:
             return replace(self, asks={**self.asks, attempt: event.get("n", 0)})
         if attempt < self.attempt:
             return self
+        if self.items is not None:
+            return replace(self, attempt=attempt)
         return replace(self, attempt=attempt, signature=event.get("s", ""), since=event.get("t", 0.0))
 
     def outcome(self, call: ToolCall, messages_key: str) -> Outcome:
@@ -116,7 +118,7 @@ def _union(older: Record, newer: Record) -> Record:
     if older.signature and newer.signature and older.signature != newer.signature:
         return newer
     last = older if older.attempt > newer.attempt else newer
-    done = older if newer.items is None else newer
+    done = min((each for each in (newer, older) if each.finished), key=lambda each: each.since, default=newer)
     return replace(
         last if done.items is None else done,
         attempt=last.attempt,

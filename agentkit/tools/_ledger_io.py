@@ -29,6 +29,7 @@ from agentkit.tools._once import Once, looked_at
 from agentkit.tools._steps import Pause, Story, adrive, drive
 
 _FIRST_PAUSE = 0.0003  # seconds between two looks for a checkpoint that is being stored
+_SOON = 0.01
 _LONGEST_PAUSE = 0.1
 _PATIENCE = 30.0
 
@@ -111,7 +112,7 @@ class Ledger:
 
     def _wait(self) -> Story[None]:
         pause = _FIRST_PAUSE
-        while self._is_stored() is False and pause < _LONGEST_PAUSE:  # the saver knows, and will know soon
+        while self._is_stored() is False and pause < _SOON:  # the saver knows, and will know soon
             yield Pause(pause)
             pause *= 1.5
         if not self._is_stored():

@@ -288,3 +288,21 @@ def test_an_agent_with_a_checkpointer_of_its_own_inside_a_tool_keeps_its_own_thr
     graph = graph_of(ToolNode([sub]), form="send", checkpointer=InMemorySaver())
     assert texts(run(graph, {"messages": [ask(("sub", {}, "s1"))]}, CONFIG)) == ["in"]
     assert effects == [1]
+
+
+@pytest.mark.parametrize("kept", [None, False, True])
+def test_a_subgraph_runs_whatever_is_kept_of_it(run: Run, form: str, checkpointer: Any, kept: bool | None) -> None:
+    effects: list[int] = []
+    child: Any = StateGraph(State)
+    child.add_node("tools", ToolNode([paying(effects)]))
+    if form == "send":
+        child.add_conditional_edges(START, fan_out(), ["tools", END])
+    else:
+        child.add_edge(START, "tools")
+    graph: Any = StateGraph(State)
+    graph.add_node("child", child.compile(checkpointer=kept))
+    graph.add_edge(START, "child")
+    compiled = graph.compile(checkpointer=checkpointer)
+    message = ask(("pay", {"x": 1}, "c1"), ("pay", {"x": 2}, "c2"))
+    assert texts(run(compiled, {"messages": [message]}, CONFIG)) == ["paid 1", "paid 2"]
+    assert sorted(effects) == [1, 2]

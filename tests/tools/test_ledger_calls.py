@@ -97,7 +97,7 @@ def test_an_idempotent_call_that_finished_is_not_run_again(
     assert world.effects == ["pay 1"]
 
 
-def test_the_state_update_of_a_recorded_call_is_put_in_place(run: Run, form: str, checkpointer: Any) -> None:
+def test_the_state_update_of_a_recorded_call_is_put_in_place(run: Run, checkpointer: Any) -> None:
     ran = []
 
     @tool
@@ -107,7 +107,7 @@ def test_the_state_update_of_a_recorded_call_is_put_in_place(run: Run, form: str
         done = ToolMessage("noted", tool_call_id=runtime.tool_call_id)
         return Command(update={"messages": [done], "note": "hello", "count": 3})
 
-    graph = graph_of(ToolNode([note]), form=form, checkpointer=checkpointer)
+    graph = graph_of(ToolNode([note]), form="send", checkpointer=checkpointer)
     crashed(run, graph, checkpointer, "after finish", ask(("note", {}, "c1")))
     output = run(graph, None, CONFIG)
     assert (output["note"], output["count"], texts(output), ran) == ("hello", 3, ["noted"], [1])
@@ -157,9 +157,9 @@ def test_a_call_that_asked_and_was_answered_is_in_flight_after_it(run: Run, form
     ],
 )
 def test_a_person_decides_what_becomes_of_a_call_that_was_in_flight(
-    run: Run, form: str, checkpointer: Any, world: World, answer: Any, effects: int, text: str
+    run: Run, checkpointer: Any, world: World, answer: Any, effects: int, text: str
 ) -> None:
-    graph = graph_of(ToolNode([world.tool("pay", on_crash="ask")]), form=form, checkpointer=checkpointer)
+    graph = graph_of(ToolNode([world.tool("pay", on_crash="ask")]), form="send", checkpointer=checkpointer)
     crashed(run, graph, checkpointer, "after effect", ONE)
     asked = run(graph, None, CONFIG)["__interrupt__"]
     assert len(asked) == 1
@@ -171,8 +171,8 @@ def test_a_person_decides_what_becomes_of_a_call_that_was_in_flight(
     assert paired(output["messages"])
 
 
-def test_an_answer_that_is_none_leaves_the_question_open(run: Run, form: str, checkpointer: Any, world: World) -> None:
-    graph = graph_of(ToolNode([world.tool("pay", on_crash="ask")]), form=form, checkpointer=checkpointer)
+def test_an_answer_that_is_none_leaves_the_question_open(run: Run, checkpointer: Any, world: World) -> None:
+    graph = graph_of(ToolNode([world.tool("pay", on_crash="ask")]), form="send", checkpointer=checkpointer)
     crashed(run, graph, checkpointer, "after effect", ONE)
     run(graph, None, CONFIG)
     again = run(graph, Command(resume="do it!"), CONFIG)["__interrupt__"]
@@ -212,7 +212,7 @@ def test_a_person_is_asked_beside_the_tools_own_questions(run: Run, form: str, c
     ("found", "text", "effects"), [("paid before", "paid before", 1), (None, "Outcome unknown", 1)]
 )
 def test_a_probe_finds_out_what_became_of_a_call(
-    run: Run, form: str, checkpointer: Any, world: World, is_async: bool, found: Any, text: str, effects: int
+    run: Run, checkpointer: Any, world: World, is_async: bool, found: Any, text: str, effects: int
 ) -> None:
     asked = []
 
@@ -225,7 +225,7 @@ def test_a_probe_finds_out_what_became_of_a_call(
         return probe(call, key)
 
     pay = world.tool("pay", on_crash=aprobe if is_async else probe)
-    graph = graph_of(ToolNode([pay]), form=form, checkpointer=checkpointer)
+    graph = graph_of(ToolNode([pay]), form="send", checkpointer=checkpointer)
     crashed(run, graph, checkpointer, "after effect", ONE)
     output = run(graph, None, CONFIG)
     assert asked == [("c1", world.keys[0])]
@@ -233,22 +233,18 @@ def test_a_probe_finds_out_what_became_of_a_call(
     assert len(world.effects) == effects
 
 
-def test_a_probe_that_fails_leaves_the_outcome_unknown_and_says_why(
-    run: Run, form: str, checkpointer: Any, world: World
-) -> None:
+def test_a_probe_that_fails_leaves_the_outcome_unknown_and_says_why(run: Run, checkpointer: Any, world: World) -> None:
     def probe(call: Any, key: str) -> Any:
         raise ConnectionError("no route to bank")
 
-    graph = graph_of(ToolNode([world.tool("pay", on_crash=probe)]), form=form, checkpointer=checkpointer)
+    graph = graph_of(ToolNode([world.tool("pay", on_crash=probe)]), form="send", checkpointer=checkpointer)
     crashed(run, graph, checkpointer, "after effect", ONE)
     text = texts(run(graph, None, CONFIG))[0]
     assert "Outcome unknown" in text
     assert "ConnectionError: no route to bank" in text
 
 
-def test_an_error_that_is_raised_lets_the_call_run_again_when_the_run_is_resumed(
-    run: Run, form: str, checkpointer: Any
-) -> None:
+def test_an_error_that_is_raised_lets_the_call_run_again_when_the_run_is_resumed(run: Run, checkpointer: Any) -> None:
     broken = [True]
 
     @tool
@@ -258,16 +254,14 @@ def test_an_error_that_is_raised_lets_the_call_run_again_when_the_run_is_resumed
             raise ValueError("not yet")
         return "now"
 
-    graph = graph_of(ToolNode([flaky], on_tool_error="raise"), form=form, checkpointer=checkpointer)
+    graph = graph_of(ToolNode([flaky], on_tool_error="raise"), form="send", checkpointer=checkpointer)
     with pytest.raises(ValueError, match="not yet"):
         run(graph, {"messages": [ask(("flaky", {}, "c1"))]}, CONFIG)
     assert texts(run(graph, None, CONFIG)) == ["now"]
 
 
-def test_a_call_id_that_comes_again_in_a_later_turn_is_another_call(
-    run: Run, form: str, checkpointer: Any, world: World
-) -> None:
-    graph = graph_of(ToolNode([world.tool("pay")]), form=form, checkpointer=checkpointer)
+def test_a_call_id_that_comes_again_in_a_later_turn_is_another_call(run: Run, checkpointer: Any, world: World) -> None:
+    graph = graph_of(ToolNode([world.tool("pay")]), form="send", checkpointer=checkpointer)
     crashed(run, graph, checkpointer, "after finish", ONE)
     run(graph, None, CONFIG)
     later = {"messages": [HumanMessage("again", id="h"), ask(("pay", {"x": 1}, "c1"), id="ai-2")]}
