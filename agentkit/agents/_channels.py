@@ -15,7 +15,7 @@ __all__ = ["KEPT_RECORDS", "LastInCallOrder", "OfferedRecords"]
 
 log = logging.getLogger("agentkit.agents")
 
-KEPT_RECORDS = 16
+KEPT_RECORDS = 4
 """For how many AI messages the offered tools are kept; only the newest can have open calls, the rest is slack."""
 
 
