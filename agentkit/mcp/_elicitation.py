@@ -20,16 +20,18 @@ class MCPElicitation(TypedDict):
 
     Each of `requests` has `key`, `message` and `mode`: "form" with `requested_schema`, or "url" with `url`. The answer
     is `{"responses": {key: {"action": "accept" | "decline" | "cancel", "content": {…}}}}`, with content for an accepted
-    form. `error` says what was wrong with the answer before; absent the first time.
+    form. `tool_call_id` says which call it is that asks. `error` says what was wrong with the answer before; absent the
+    first time.
     """
 
     type: Literal["mcp_elicitation"]
     tool_name: str
+    tool_call_id: str | None
     requests: list[dict[str, Any]]
     error: NotRequired[str]
 
 
-def ask(tool: str, question: Question) -> dict[str, Any]:
+def ask(tool: str, call_id: str | None, question: Question) -> dict[str, Any]:
     """Interrupt the run until every request has an answer that fits: the server's ElicitResults by key.
 
     Raises:
@@ -45,6 +47,7 @@ def ask(tool: str, question: Question) -> dict[str, Any]:
     payload = MCPElicitation(
         type="mcp_elicitation",
         tool_name=tool,
+        tool_call_id=call_id,
         requests=[_described(key, request.params) for key, request in question.requests.items()],
     )
     while True:

@@ -178,7 +178,7 @@ def _exchanges(route: Route, runtime: Runtime | None, name: str, args: dict[str,
         if not isinstance(result, Question):
             return result
         _someone_to_ask(runtime, name)
-        given = ask(name, result)
+        given = ask(name, runtime.tool_call_id if runtime is not None else None, result)
         if result.rounds:
             responses, state = given, result.state
         else:

@@ -168,10 +168,9 @@ def test_two_calls_that_ask_get_each_its_own_answer(run: Run):
         agent, _ = agent_with([adapter], ask(("brew", {"drink": "tea"}), ("brew", {"drink": "milk"})))
         found = run(agent, GO, THREAD)["__interrupt__"]
         assert len(found) == 2
-        resume = {
-            each.id: {"responses": {each.value["requests"][0]["key"]: {"action": "accept", "content": {"cups": n}}}}
-            for n, each in enumerate(found, 1)
-        }
+        cups = {"c1": 1, "c2": 2}
+        by_call = {each.value["tool_call_id"]: each for each in found}
+        resume = {each.id: answer(each.value, {"cups": cups[call_id]}).resume for call_id, each in by_call.items()}
         state = run(agent, Command(resume=resume), THREAD)
     assert said(state) == ["1 cups of tea", "2 cups of milk"]
 
