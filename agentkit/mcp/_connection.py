@@ -148,7 +148,7 @@ class Connection:
         except Exception as error:
             status = sdk().failed_status(client)
             if lost(error):
-                await self.close()
+                await self._lose(client)
                 raise _Lost(reason_of(error, status)) from error
             if refused(error, status):
                 raise MCPServerError(
@@ -234,6 +234,12 @@ class Connection:
                 await handler(message)
 
         client._session_kwargs["message_handler"] = hear  # noqa: SLF001 - as above
+
+    async def _lose(self, client: Any) -> None:
+        """End the session of this client; another call may have opened a new one by now, which stays."""
+        async with self._lock:
+            if self._client is client:
+                await self._end()
 
     async def _end(self) -> None:
         owner, self._owner, self._client = self._owner, None, None

@@ -125,17 +125,18 @@ def test_a_server_killed_in_the_middle_of_a_call_gives_an_error_result_and_the_n
     assert state["messages"][-1].content == "done"
 
 
-def test_siblings_of_a_call_that_kills_the_server_get_results_too(run: Run):
+def test_siblings_of_a_call_that_kills_the_server_get_results_too(run: Run, log):
     @tool
     def local() -> str:
         """Work here."""
         return "here"
 
-    with MCPAdapter(COMMAND) as adapter:
-        agent, _ = agent_with([adapter, local], ask(("crash", {}), ("local", {}), ("slow", {"steps": 500})))
-        state = run(agent, GO, THREAD)
-    crashed, here, slow = answers(state)
-    assert (crashed.status, here.text, slow.status) == ("error", "here", "error")
+    with MCPAdapter(COMMAND, env=log.env) as adapter:
+        batch = ask(("slow", {"steps": 10, "seconds": 5}), ("local", {}), ("crash", {"after": "slow started"}))
+        agent, _ = agent_with([adapter, local], batch, ask(("increment", {})))
+        slow, here, crashed, count = answers(run(agent, GO, THREAD))
+    assert (slow.status, here.text, crashed.status, count.text) == ("error", "here", "error", "1")
+    assert "went away while it ran slow" in slow.text
 
 
 def test_a_tool_that_may_be_repeated_is_called_again_after_the_server_died(run: Run, log):
@@ -151,6 +152,7 @@ async def test_a_server_that_died_while_nobody_called_is_started_again():
         first = await pid_of(adapter)
         os.kill(first, signal.SIGKILL)
         await asyncio.to_thread(eventually, lambda: not is_running(first))
+        assert await pid_of(adapter) != first
         tools = {t.name: t for t in await adapter.list_tools()}
         ((block),) = await tools["increment"].ainvoke({})
         assert block["text"] == "1"

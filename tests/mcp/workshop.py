@@ -7,6 +7,7 @@ WORKSHOP_TOOLS (how many more tools there are), WORKSHOP_LOG (a file that gets a
 import os
 import socket
 import sys
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -127,8 +128,10 @@ def fail_with_details() -> CallToolResult:
 
 
 @server.tool()
-def crash() -> str:
-    """End the server's process in the middle of the call."""
+def crash(after: str = "") -> str:
+    """End the server's process in the middle of the call; after something that the log tells, where that is given."""
+    while after and after not in Path(os.environ["WORKSHOP_LOG"]).read_text(encoding="utf-8"):
+        time.sleep(0.01)
     log("crash")
     os._exit(3)
 
