@@ -84,10 +84,8 @@ class Record:
             return replace(self, ended=self.ended | {attempt})
         if kind == "ask":
             return replace(self, asks={**self.asks, attempt: event.get("n", 0)})
-        if attempt < self.attempt:
-            return self
-        if self.items is not None:
-            return replace(self, attempt=attempt)
+        if attempt < self.attempt or self.items is not None:
+            return replace(self, attempt=max(attempt, self.attempt))
         return replace(self, attempt=attempt, signature=event.get("s", ""), since=event.get("t", 0.0))
 
     def outcome(self, call: ToolCall, messages_key: str) -> Outcome:

@@ -18,7 +18,7 @@ from batches import Run
 from langchain_core.messages import AIMessage, HumanMessage
 
 from agentkit.agents import create_agent
-from agentkit.errors import AgentkitError
+from agentkit.errors import AgentkitError, DatabaseError
 from agentkit.memory import aopen_memory, open_memory
 from agentkit.memory._embedded import EmbeddedServer
 from agentkit.testing import ScriptedModel, StrictModel, assert_valid
@@ -46,7 +46,14 @@ def kill_and_restart(server: EmbeddedServer) -> None:
     while server.pid() is not None:
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    server.release(server.acquire())  # starts it; the fixture uses it on
+    while True:  # its last processes may still hold its memory
+        try:
+            server.release(server.acquire())  # starts it; the fixture uses it on
+        except DatabaseError:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        else:
+            return
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
