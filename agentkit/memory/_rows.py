@@ -1,6 +1,7 @@
 """Checkpoints and writes as rows, one statement each: plain functions that sync and async savers share."""
 
 import math
+import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from threading import Lock
@@ -18,7 +19,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
-from agentkit.errors import InjectionError, NotStorableError
+from agentkit.errors import InjectionError, NotStorableError, ThreadBusyError
 from agentkit.tools import identity
 
 USER_KEY = "agentkit_user"  # in the metadata of checkpoints
@@ -194,10 +195,12 @@ class Runs:
     """
 
     _LIMIT = 1024
+    _RECENT = 60.0  # seconds
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[int, str, str], tuple[Any, str]] = OrderedDict()
         self._stored: OrderedDict[tuple[str, str, str], None] = OrderedDict()
+        self._refused: OrderedDict[tuple[str, str], tuple[str, float]] = OrderedDict()
         self._lock = Lock()
 
     def key(self, config: RunnableConfig) -> tuple[int, str, str] | None:
@@ -228,8 +231,36 @@ class Runs:
             while len(self._stored) > self._LIMIT:
                 self._stored.popitem(last=False)
 
+    def refused(self, config: RunnableConfig, checkpoint_id: str) -> ThreadBusyError:
+        """The error for a checkpoint that comes too late: another run has written to the thread since."""
+        thread, ns = thread_key(config)
+        with self._lock:
+            self._refused[thread, ns] = checkpoint_id, time.monotonic()
+            while len(self._refused) > self._LIMIT:
+                self._refused.popitem(last=False)
+        return _busy(thread)
+
     def hold(self, config: RunnableConfig) -> bool:
         """Whether a run has stored or seen the checkpoint that `config` names; False where that is not known."""
-        configurable = config["configurable"]
-        thread, ns = str(configurable["thread_id"]), configurable.get("checkpoint_ns") or ""
-        return (thread, ns, configurable["checkpoint_id"]) in self._stored
+        thread, ns = thread_key(config)
+        return (thread, ns, config["configurable"]["checkpoint_id"]) in self._stored
+
+    def check(self, config: RunnableConfig) -> None:
+        """Whether it is still worth waiting for a checkpoint: no earlier one of its thread was refused just now.
+
+        Whose that was cannot be told, since langgraph says nothing of the run to who waits. Where it was another run's,
+        this one gives up a checkpoint that is slow to come, and loses nothing by it.
+
+        Raises:
+            ThreadBusyError: one was; langgraph stores nothing more of a run after that.
+        """
+        thread, ns = thread_key(config)
+        refused, when = self._refused.get((thread, ns), ("", -math.inf))
+        if time.monotonic() - when < self._RECENT and refused <= config["configurable"]["checkpoint_id"]:
+            raise _busy(thread)
+
+
+def _busy(thread: str) -> ThreadBusyError:
+    return ThreadBusyError(
+        f"thread {thread!r} was written by another run meanwhile; nothing of this step was stored: start the run again"
+    )

@@ -20,7 +20,6 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from psycopg import AsyncCursor, Cursor
 from psycopg.rows import DictRow
 
-from agentkit.errors import ThreadBusyError
 from agentkit.memory import _deltas, _rows, _threads
 from agentkit.memory._drive import adrive, drive
 from agentkit.memory._patience import apatient, patient
@@ -28,13 +27,6 @@ from agentkit.memory._pool import AsyncPool, Pool, acursor, cursor
 from agentkit.memory._versions import next_version
 
 _NEWEST = "SELECT max(checkpoint_id) AS id FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = %s"
-
-
-def _busy(config: RunnableConfig) -> ThreadBusyError:
-    thread = config["configurable"]["thread_id"]
-    return ThreadBusyError(
-        f"thread {thread!r} was written by another run meanwhile; nothing of this step was stored: start the run again"
-    )
 
 
 class PostgresSaver(OfficialSaver):
@@ -97,7 +89,7 @@ class PostgresSaver(OfficialSaver):
         with self._cursor() as cur:
             row = cur.execute(_rows.PUT, params).fetchone()
         if row is None or not row["stored"]:
-            raise _busy(config)
+            raise self._runs.refused(config, checkpoint["id"])
         if run is not None and self._runs.knows(run):
             self._runs.saw(run, config, checkpoint["id"])
         return _rows.put_config(config, checkpoint)
@@ -105,6 +97,10 @@ class PostgresSaver(OfficialSaver):
     def holds(self, config: RunnableConfig) -> bool:
         """Whether this object knows, without asking the database, that the checkpoint `config` names is stored."""
         return self._runs.hold(config)
+
+    def check_awaited(self, config: RunnableConfig) -> None:
+        """For who waits for a checkpoint to appear: raises ThreadBusyError when its run has been refused."""
+        self._runs.check(config)
 
     @patient
     def put_writes(
@@ -266,7 +262,7 @@ class AsyncPostgresSaver(OfficialAsyncSaver):
         async with self._cursor() as cur:
             row = await (await cur.execute(_rows.PUT, params)).fetchone()
         if row is None or not row["stored"]:
-            raise _busy(config)
+            raise self._runs.refused(config, checkpoint["id"])
         if run is not None and self._runs.knows(run):
             self._runs.saw(run, config, checkpoint["id"])
         return _rows.put_config(config, checkpoint)
@@ -274,6 +270,10 @@ class AsyncPostgresSaver(OfficialAsyncSaver):
     def holds(self, config: RunnableConfig) -> bool:
         """Whether this object knows, without asking the database, that the checkpoint `config` names is stored."""
         return self._runs.hold(config)
+
+    def check_awaited(self, config: RunnableConfig) -> None:
+        """For who waits for a checkpoint to appear: raises ThreadBusyError when its run has been refused."""
+        self._runs.check(config)
 
     @apatient
     async def aput_writes(

@@ -31,6 +31,7 @@ from agentkit.tools._steps import Pause, Story, adrive, drive
 _FIRST_PAUSE = 0.0003  # seconds between two looks for a checkpoint that is being stored
 _SOON = 0.01
 _LONGEST_PAUSE = 0.1
+_DOUBT = 1.0  # after this, the saver is asked whether it is worth waiting
 _PATIENCE = 30.0
 
 
@@ -135,9 +136,12 @@ class Ledger:
 
     def _found(self) -> Story[CheckpointTuple]:
         """The checkpoint, as soon as it is there."""
-        deadline, pause = time.monotonic() + _PATIENCE, _FIRST_PAUSE
+        begun, pause = time.monotonic(), _FIRST_PAUSE
         while (found := (yield _Get(self.saver, self.place))) is None:
-            if time.monotonic() > deadline:
+            waited = time.monotonic() - begun
+            if waited > _DOUBT and (check := getattr(self.saver, "check_awaited", None)) is not None:
+                check(self.place)
+            if waited > _PATIENCE:
                 thread = self.place["configurable"]["thread_id"]
                 raise DatabaseError(
                     f"thread {thread!r}: the checkpoint that holds these tool calls is not stored after "
