@@ -1,4 +1,4 @@
-"""Three runs at once on one thread (case B74): one goes on, the others are refused soon and clearly, nothing is lost."""
+"""Three runs at once on one thread (case B74): one goes on, the others are refused soon, nothing is lost."""
 
 import threading
 import time
