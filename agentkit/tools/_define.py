@@ -162,7 +162,7 @@ def _refuse_reserved(parameters: Mapping[str, Parameter]) -> None:
         if parameter is None or parameter.is_extra:
             continue
         found = injection_of(parameter)
-        if found is None or found.kind != name:
+        if found is None or found.kind != name or parameter.hint is EMPTY or parameter.hint is Any:
             raise DefinitionError(
                 f"a parameter named {name!r} is reserved for the run: write `{name}: {wanted}`, or give it another name"
             )

@@ -62,7 +62,8 @@ def _kind(parameter: Parameter) -> tuple[Kind | None, str | None]:
     hint = parameter.hint
     if parameter.is_extra:
         return None, None
-    if is_type(hint, LangGraphToolRuntime):
+    by_name = parameter.name == "runtime" and (hint is EMPTY or hint is Any)  # which LangChain's tools may rely on
+    if by_name or is_type(hint, LangGraphToolRuntime):
         return "runtime", None
     if is_type(hint, RunnableConfig):
         return "config", None

@@ -581,3 +581,14 @@ def test_a_tool_whose_function_is_replaced_gets_a_new_plan():
     assert run_sync(made, {"x": 1}, runtime) == (1, runtime)
     made.func = lambda x: x + 1
     assert run_body(plan_of(made), made, call_of(made, {"x": 1}), runtime, {}) == 2
+
+
+def test_tools_of_langchain_may_rely_on_the_name_runtime_alone():
+    from langchain_core.tools import tool as langchain_tool
+
+    @langchain_tool
+    def look(x: int, runtime: Any) -> str:
+        """Look."""
+        return f"{x} {type(runtime).__name__}"
+
+    assert "runtime" in plan_of(look).injected
