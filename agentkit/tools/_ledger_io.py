@@ -244,14 +244,19 @@ class Ledger:
 def ledger_at(saver: BaseCheckpointSaver[Any], info: ExecutionInfo, config: RunnableConfig) -> Ledger | None:
     """The ledger of the step a node runs in; None where the run stores nothing before it ends."""
     durability = durability_of(config)
-    if not info.thread_id or not info.checkpoint_id or durability == "exit":
+    if info.thread_id is None or not info.checkpoint_id or durability == "exit":
         return None
     place = {
-        "thread_id": info.thread_id,
+        "thread_id": thread_of(info),
         "checkpoint_ns": info.checkpoint_ns.rpartition("|")[0],
         "checkpoint_id": info.checkpoint_id,
     }
     return Ledger(saver=saver, place={"configurable": place}, barrier=durability != "sync")
+
+
+def thread_of(info: ExecutionInfo) -> Any:
+    """The thread id as langgraph gives it to savers: as text, except that 0 stays 0."""
+    return str(info.thread_id) if info.thread_id else info.thread_id
 
 
 def events_in(found: CheckpointTuple) -> list[Event]:

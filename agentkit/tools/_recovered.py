@@ -16,7 +16,7 @@ from langgraph.types import Command
 from agentkit.messages import error_result
 from agentkit.tools._langgraph import checkpointer_of, runtime_of
 from agentkit.tools._ledger import NOTHING, Key, Record, fold, merged, signature_of
-from agentkit.tools._ledger_io import Recent, events_in
+from agentkit.tools._ledger_io import Recent, events_in, thread_of
 from agentkit.tools._outcome import Outcome, messages_in
 from agentkit.tools._recovery import unknown_text
 from agentkit.tools._steps import Story
@@ -42,9 +42,9 @@ class Recovered:
 def recover(config: RunnableConfig, calls: Sequence[Open], messages_key: str = "messages") -> Story[Recovered]:
     """Look for open calls in the ledger of the thread and graph that the node with this config belongs to."""
     saver, info = checkpointer_of(config), runtime_of(config).execution_info
-    if saver is None or info is None or not info.thread_id or not calls:
+    if saver is None or info is None or info.thread_id is None or not calls:
         return Recovered()
-    place = {"thread_id": info.thread_id, "checkpoint_ns": info.checkpoint_ns.rpartition("|")[0]}
+    place = {"thread_id": thread_of(info), "checkpoint_ns": info.checkpoint_ns.rpartition("|")[0]}
     checkpoints = yield Recent(saver, {"configurable": place}, LOOKED_BACK)
     return recovered_in(checkpoints, calls, messages_key)
 

@@ -83,7 +83,11 @@ async def ameasure(saver: Any, calls: int, form: str) -> dict[str, float]:
     return {kind: statistics.quantiles(found, n=4)[0] * 1000 for kind, found in times.items()}
 
 
-def main() -> None:
+BOUNDS = {1: 1.4, 10: 2.5}
+ratios: list[tuple[int, float]] = []
+
+
+def main() -> int:
     print("saver          form   mode   calls | without ms  with ms  ratio")
     with postgres() as server, database(server) as url:
         for form in ("send", "state"):
@@ -101,10 +105,14 @@ def main() -> None:
         for calls in (1, 10):
             with PostgresSaver.from_conn_string(url) as saver:
                 show("official", "send", "sync", calls, measure(saver, calls, "send"))
+    over = [f"{ratio:.2f} at {calls} calls" for calls, ratio in ratios if ratio > BOUNDS[calls]]
+    print("; ".join(over) or "within the bounds: 1.4 at one call, 2.5 at ten")
+    return 1 if over else 0
 
 
 def show(saver: str, form: str, mode: str, calls: int, found: dict[str, float]) -> None:
     ratio = found["with"] / found["without"]
+    ratios.append((calls, ratio))
     print(
         f"{saver:14} {form:6} {mode:6} {calls:5} | {found['without']:10.2f} {found['with']:8.2f} {ratio:6.2f}",
         flush=True,
@@ -112,4 +120,4 @@ def show(saver: str, form: str, mode: str, calls: int, found: dict[str, float]) 
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

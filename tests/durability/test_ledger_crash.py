@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-REPORT = Path(__file__).parent / "crash_report.py"
+HERE = Path(__file__).parent
 
 
-def report(*arguments: str, timeout: float) -> str:
+def report(*arguments: str, timeout: float, script: str = "crash_report.py") -> str:
     done = subprocess.run(
-        [sys.executable, str(REPORT), *arguments], check=False, capture_output=True, text=True, timeout=timeout
+        [sys.executable, str(HERE / script), *arguments], check=False, capture_output=True, text=True, timeout=timeout
     )
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
@@ -27,3 +27,8 @@ def test_killed_processes_lose_and_repeat_nothing() -> None:
 def test_hundreds_of_killed_processes_lose_and_repeat_nothing() -> None:
     table = report("--kills", "240", timeout=1700)
     assert "agentkit: 240 kills, 0 scenarios with something lost or repeated" in table
+
+
+@pytest.mark.crash
+def test_the_ledger_costs_no_more_than_it_may() -> None:
+    assert "within the bounds" in report(timeout=900, script="ledger_overhead.py")

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import operator
+import uuid
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -306,3 +307,17 @@ def test_a_subgraph_runs_whatever_is_kept_of_it(run: Run, form: str, checkpointe
     message = ask(("pay", {"x": 1}, "c1"), ("pay", {"x": 2}, "c2"))
     assert texts(run(compiled, {"messages": [message]}, CONFIG)) == ["paid 1", "paid 2"]
     assert sorted(effects) == [1, 2]
+
+
+@pytest.mark.parametrize("thread_id", [7, uuid.UUID(int=7), "seven"])
+@pytest.mark.parametrize("point", ["after effect", "after finish"])
+def test_a_thread_id_of_any_type_has_a_ledger(
+    run: Run, form: str, checkpointer: Any, thread_id: Any, point: crash.Point
+) -> None:
+    effects: list[int] = []
+    config = {"configurable": {"thread_id": thread_id}}
+    graph = graph_of(ToolNode([paying(effects)]), form=form, checkpointer=checkpointer)
+    with crash.at(checkpointer, point), suppress(crash.Crashed):
+        run(graph, {"messages": [ONE]}, config)
+    assert texts(run(graph, None, config))[0].startswith("Outcome unknown" if point == "after effect" else "paid 1")
+    assert effects == [1]
