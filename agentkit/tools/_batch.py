@@ -16,7 +16,7 @@ from agentkit.tools._langgraph import can_run_tasks, checkpointer_of, is_resumin
 from agentkit.tools._ledger_io import ledger_at
 from agentkit.tools._offered import offered_names
 from agentkit.tools._runtime import ToolRuntime
-from agentkit.tools._turn import Turn, turn_at
+from agentkit.tools._turn import Alone, Turn, turn_at
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,10 +121,11 @@ def open_batch(
         calls = open_calls([message, *later])
         unreadable = unreadable_calls([message, *later]) if message.invalid_tool_calls else ()
     info = runtime.execution_info if isinstance(runtime.execution_info, ExecutionInfo) else None
-    one = form == "call" and len(calls) == 1
-    step = (info.checkpoint_ns.rpartition("|")[0], info.checkpoint_id) if one and info is not None else None
+    alone = len(calls) == 1 and (message is None or len(message.tool_calls) == 1)
+    shared = form == "call" and len(calls) == 1 and not alone and info is not None
+    step = (info.checkpoint_ns.rpartition("|")[0], info.checkpoint_id) if shared and info is not None else None
     saver = checkpointer_of(config)
-    turn = Turn() if step is None else turn_at(step)
+    turn = Alone() if alone else Turn() if step is None else turn_at(step)
     if saver is not None and info is not None and turn.ledger is None:
         turn.ledger = ledger_at(saver, info, config)
     return Batch(

@@ -181,6 +181,31 @@ class Turn:
             waiter.get_loop().call_soon_threadsafe(_resolve, waiter)
 
 
+class Alone(Turn):
+    """The Turn of a batch of one call: there is nobody to wait for, so nothing is locked."""
+
+    def enter(self, seat: Seat, *, resuming: bool = False) -> None:
+        """The call has started."""
+        if resuming and self.ledger is not None:
+            self.ledger.forget()
+        self.seats = [seat]
+
+    def leave(self, seat: Seat, outcome: Outcome | None = None, *, suspended: bool = False) -> None:
+        """The call has ended. Idempotent."""
+        if not seat.settled:
+            seat.settled, seat.running = True, False
+            seat.outcome, seat.suspended = outcome, suspended
+
+    def begin(self, seat: Seat) -> bool:
+        """Nothing is in its way."""
+        seat.running, seat.began = True, 1
+        return True
+
+    def settled_but(self, seat: Seat) -> bool:  # noqa: ARG002 - there is no other
+        """There is no other call."""
+        return True
+
+
 def _resolve(waiter: asyncio.Future[None]) -> None:
     if not waiter.done():
         waiter.set_result(None)
