@@ -136,9 +136,8 @@ def call_story(rules: Rules, run: Running) -> Story[Outcome]:
     if outcome.leaves and not turn.settled_but(seat):
         yield Until(turn, lambda: turn.settled_but(seat))
     if outcome.leaves and any(other.suspended for other in turn.seats):
-        raise GraphInterrupt(
-            ()
-        )  # leaves with the whole batch, so not before the questions of its siblings are answered
+        # it leaves with the whole batch, so not before the questions of its siblings are answered
+        raise GraphInterrupt(())
     return outcome
 
 

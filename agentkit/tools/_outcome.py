@@ -7,7 +7,7 @@ checks law 1 for this call: exactly one result, for this call and no other, that
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolCall, ToolMessage, convert_to_messages
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
@@ -188,9 +188,6 @@ class _Check:
         if self.gate.pairing == "strict":
             raise PairingError(f"{text};\n{fix}")
         logger.warning("%s; repaired", text)
-
-    def fail(self, problem: str, fix: str) -> NoReturn:
-        raise PairingError(f"{self.source} {self.call['name']!r} (call {self.call['id']!r}) {problem};\n{fix}")
 
     # --- values to items -----------------------------------------------------------------------------------------
 

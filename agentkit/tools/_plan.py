@@ -37,36 +37,6 @@ class Plan:
     has_own_way: bool
     schema: Schema | None
 
-    @property
-    def has_sync(self) -> bool:
-        """Whether the tool can run without an event loop."""
-        return self.sync is not None
-
-    @property
-    def has_async(self) -> bool:
-        """Whether the tool has an asynchronous body."""
-        return self.asynchronous is not None
-
-    @property
-    def is_async_only(self) -> bool:
-        """Whether the tool can run in an event loop only."""
-        return self.sync is None and self.asynchronous is not None
-
-    @property
-    def needs_state(self) -> bool:
-        """Whether a body asks for the graph's state, or for the runtime that holds it."""
-        return any(each.kind in ("state", "runtime") for each in self.injections)
-
-    @property
-    def needs_runtime(self) -> bool:
-        """Whether a body asks for the ToolRuntime."""
-        return any(each.kind == "runtime" for each in self.injections)
-
-    @property
-    def needs_store(self) -> bool:
-        """Whether a body asks for the store by itself."""
-        return any(each.kind == "store" for each in self.injections)
-
     def bind(self, args: Arguments, runtime: Runtime) -> Arguments:
         """Keyword arguments of the body, from the model's arguments and the run.
 
