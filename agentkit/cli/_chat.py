@@ -3,13 +3,14 @@
 import asyncio
 import concurrent.futures
 import getpass
+import importlib
 import os
 import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -35,6 +36,7 @@ def chat(*, graph: str | None, model: str | None, user: str | None, resume: str 
     source = find_graph(graph)
     chosen = model or _preset(source) or RehearsalModel(pause=0.01 if view.console.is_terminal else 0)
     workers, stack = _Workers(), AsyncExitStack()
+    failures = 0
     with asyncio.Runner() as runner:
         runner.get_loop().set_default_executor(workers)
         try:
@@ -42,7 +44,11 @@ def chat(*, graph: str | None, model: str | None, user: str | None, resume: str 
             view.say(_title(source, chosen, session.thread), "dim")
             if resume is not None:
                 runner.run(session.resume(resume))
-            failures = sum(not _take(runner, session, view, line, debug=debug) for line in _lines(session, view))
+            for line in _lines(session, view):
+                failures += not _take(runner, session, view, line, debug=debug)
+        except KeyboardInterrupt:  # pressed once more in the instant between two lines: at a keyboard that leaves, too
+            if not _interactive():
+                raise
         finally:
             runner.run(stack.aclose())
         code = int(failures > 0 and not _interactive())
@@ -78,6 +84,9 @@ def _take(runner: asyncio.Runner, session: Session, view: View, line: str, *, de
 def _lines(session: Session, view: View) -> Iterator[str]:
     """What is typed, or what comes through a pipe, without empty lines, until /quit or the end."""
     read: Callable[[], str] = _typed if _interactive() else _piped(view)
+    if _interactive():
+        with suppress(ImportError):  # some Pythons come without it
+            importlib.import_module("readline")  # its mere presence gives `input` arrow keys and a history
     while not session.left:
         try:
             line = read().strip()
@@ -89,12 +98,15 @@ def _lines(session: Session, view: View) -> Iterator[str]:
 
 def _typed() -> str:
     """A line from the keyboard; ctrl-C gives up the line, and twice in a row the conversation."""
-    for _ in range(2):
-        try:
-            return input("> ")
-        except KeyboardInterrupt:
-            print("  (ctrl-D or /quit leaves)")
-    raise EOFError
+    try:
+        return input("> ")
+    except KeyboardInterrupt:
+        print("  (ctrl-D or /quit leaves)")
+    try:
+        return input("> ")
+    except KeyboardInterrupt:
+        print("  goodbye")
+        raise EOFError from None
 
 
 def _piped(view: View) -> Callable[[], str]:

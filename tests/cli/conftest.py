@@ -76,13 +76,29 @@ class Terminal:
         while text not in self._seen:
             left = end - time.monotonic()
             if left <= 0 or not select.select([self._controller], [], [], left)[0]:
-                raise AssertionError(f"{text!r} did not show; what did: {self._seen}")
+                raise TimeoutError(f"{text!r} did not show; what did: {self._seen[-2000:]}")
             try:
                 self._seen += os.read(self._controller, 65536).decode(errors="replace")
             except OSError:
-                raise AssertionError(f"ended before {text!r} showed; what did: {self._seen}") from None
+                raise AssertionError(f"ended before {text!r} showed; what did: {self._seen[-2000:]}") from None
         before, _, self._seen = self._seen.partition(text)
         return before + text
+
+    def interrupt(self, text: str) -> None:
+        """Press ctrl-C at a prompt, and wait for `text`.
+
+        A letter is typed first, and its echo says that the prompt is being read: before, Python may take no notice.
+        """
+        self.type("?")
+        self.see("?")
+        for _ in range(8):
+            self.type("\x03")
+            try:
+                self.see(text, within=5)
+            except TimeoutError:
+                continue
+            return
+        raise AssertionError(f"{text!r} did not show; what did: {self._seen[-2000:]}")
 
     def close(self) -> None:
         if self.process.poll() is None:

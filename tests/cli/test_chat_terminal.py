@@ -28,12 +28,28 @@ def test_a_chat_killed_in_the_middle_of_a_tool_is_resumed_and_answers(terminal, 
     assert history.count("· timer(") == history.count("✗ timer") == 1
 
 
-def test_ctrl_c_at_the_prompt_twice_leaves(terminal):
+def test_ctrl_c_at_the_prompt_gives_up_the_line_and_twice_in_a_row_the_conversation(terminal):
     chat = terminal("chat")
     chat.see("> ")
-    chat.type("\x03")
-    chat.see("leaves")
-    chat.type("\x03")
+    chat.type("what is 1+")
+    chat.interrupt("(ctrl-D or /quit leaves)")
+    chat.type("what is 12*7?\n")
+    chat.see("12*7 = 84")
+    chat.see("> ")
+    chat.interrupt("(ctrl-D or /quit leaves)")
+    chat.interrupt("goodbye")
+    assert chat.process.wait(30) == 0
+
+
+def test_what_was_typed_before_comes_back_with_the_arrow_key(terminal):
+    chat = terminal("chat")
+    chat.see("> ")
+    chat.type("what is 12*7?\n")
+    chat.see("12*7 = 84")
+    chat.see("> ")
+    chat.type("\x1b[A\n")
+    chat.see("12*7 = 84")
+    chat.type("/quit\n")
     assert chat.process.wait(30) == 0
 
 
