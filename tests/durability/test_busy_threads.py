@@ -52,5 +52,8 @@ def test_runs_that_come_too_late_are_refused_within_seconds(memory: Memory) -> N
     assert time.monotonic() - begun < 25  # not the half minute that a checkpoint may take to appear
     assert len(refused) == 2
     messages = agent.get_state(config).values["messages"]
-    assert [message.type for message in messages] == ["human", "ai", "tool", "ai"]
+    kinds = [message.type for message in messages]
+    # a run that began after another one's message was stored goes on from there, so there may be more than one
+    assert [kind for kind in kinds if kind != "human"] == ["ai", "tool", "ai"]
+    assert kinds[: kinds.index("ai")] == ["human"] * kinds.count("human")
     assert_valid(messages)
